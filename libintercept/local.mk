@@ -1,0 +1,1 @@
+# libintercept/local.mk
