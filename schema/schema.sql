@@ -1,0 +1,409 @@
+-- schema.sql - the run file: one SQLite database per run (one job on one host).
+--
+-- Public contract. Times are INTEGER nanoseconds of CLOCK_REALTIME, idle SM-time is
+-- INTEGER SM-nanoseconds (SMs x ns), sizes are bytes; unknown is NULL, never 0. Rows are
+-- written by wavetapd alone. Readers use the views; the tables below them may change with
+-- user_version. The data dictionary is doc/run-file.md: it moves with this file.
+
+PRAGMA application_id = 0x57544150; -- "WTAP"
+PRAGMA user_version = 1;
+
+-- Facts about the run: run_id, run_key, name, created_ns, hostname, wavetap_version.
+CREATE TABLE meta (
+  key   TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE tag (
+  key   TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row per observed process. Counters are snapshots taken in the same transaction as
+-- the rows they count, so that a killed daemon neither loses nor doubles anything.
+CREATE TABLE proc (
+  process_id        INTEGER PRIMARY KEY,
+  uuid              BLOB NOT NULL UNIQUE,   -- of the segment
+  pid               INTEGER NOT NULL,       -- in its own pid namespace
+  pid_namespace     INTEGER NOT NULL,
+  ppid              INTEGER NOT NULL,
+  start_ticks       INTEGER NOT NULL,
+  uid               INTEGER NOT NULL,
+  hostname          TEXT NOT NULL,
+  boot_id           TEXT NOT NULL,
+  executable        TEXT NOT NULL,
+  command           TEXT NOT NULL,
+  rank              INTEGER,
+  local_rank        INTEGER,
+  world_size        INTEGER,
+  created_ns        INTEGER NOT NULL,       -- segment made: about the first launch
+  armed_ns          INTEGER,                -- CUPTI armed; NULL = never
+  finished_ns       INTEGER,                -- orderly exit after the forced flush; NULL = not seen
+  first_ns          INTEGER,                -- first launch entry or activity start
+  last_ns           INTEGER,                -- last activity end or launch return
+  state             TEXT NOT NULL CHECK (state IN ('live', 'finished', 'killed', 'lost')),
+                                            -- lost: segment vanished or was found corrupt
+  capture           INTEGER NOT NULL,       -- enum wt_capture
+  reason            INTEGER NOT NULL,       -- enum wt_reason
+  reason_detail     INTEGER NOT NULL,
+  reason_text       TEXT,                   -- NULL when nothing is wrong
+  library_version   TEXT NOT NULL,
+  cupti_version     INTEGER,
+  cupti_path        TEXT,
+  driver_version    INTEGER,
+  -- cursors: everything before is in this file
+  calls_pos         INTEGER NOT NULL DEFAULT 0,
+  activity_pos      INTEGER NOT NULL DEFAULT 0,
+  link_low_seq      INTEGER NOT NULL DEFAULT 0,  -- oldest launch that may still get its kernel
+  -- the producer's own counters
+  launches_attempted    INTEGER NOT NULL DEFAULT 0,
+  graph_launches_attempted INTEGER NOT NULL DEFAULT 0,
+  launches_dropped      INTEGER NOT NULL DEFAULT 0,
+  calls_dropped         INTEGER NOT NULL DEFAULT 0,
+  kernels_seen          INTEGER NOT NULL DEFAULT 0,
+  kernels_dropped_ring  INTEGER NOT NULL DEFAULT 0,
+  links_dropped_ring    INTEGER NOT NULL DEFAULT 0,
+  other_dropped_ring    INTEGER NOT NULL DEFAULT 0,
+  kernels_dropped_cupti INTEGER NOT NULL DEFAULT 0,
+  records_unknown       INTEGER NOT NULL DEFAULT 0,
+  names_dropped         INTEGER NOT NULL DEFAULT 0,
+  entries_unknown       INTEGER NOT NULL DEFAULT 0,
+  app_profiler_sessions INTEGER NOT NULL DEFAULT 0,
+  app_records_forwarded INTEGER NOT NULL DEFAULT 0,
+  flush_cpu_ns          INTEGER NOT NULL DEFAULT 0,
+  cupti_callback_ns     INTEGER NOT NULL DEFAULT 0,
+  -- the daemon's counters
+  cells_torn            INTEGER NOT NULL DEFAULT 0,  -- claimed, never written: killed in between
+  cells_bad             INTEGER NOT NULL DEFAULT 0,  -- whole, but not a record we understand
+  cells_gap             INTEGER NOT NULL DEFAULT 0,  -- drained into a run file that is gone
+  launches_stored       INTEGER NOT NULL DEFAULT 0,
+  launches_failed       INTEGER NOT NULL DEFAULT 0,  -- driver returned an error
+  launches_captured     INTEGER NOT NULL DEFAULT 0,  -- went into a graph, did not run
+  launches_linked       INTEGER NOT NULL DEFAULT 0,  -- kernel found, exactly
+  launches_linked_by_order INTEGER NOT NULL DEFAULT 0, -- kernel found by order and geometry
+  launches_unobserved   INTEGER NOT NULL DEFAULT 0,  -- CUPTI was not recording
+  launches_unlinked     INTEGER NOT NULL DEFAULT 0,  -- decided: no kernel record will come
+  graph_launches_stored INTEGER NOT NULL DEFAULT 0,
+  graph_launches_failed INTEGER NOT NULL DEFAULT 0,
+  kernels_stored        INTEGER NOT NULL DEFAULT 0,
+  kernels_graph         INTEGER NOT NULL DEFAULT 0,  -- nodes of graphs
+  kernels_device        INTEGER NOT NULL DEFAULT 0,  -- launched from the device
+  kernels_cupti_only    INTEGER NOT NULL DEFAULT 0,  -- decided: no launch call was seen
+  kernels_no_time       INTEGER NOT NULL DEFAULT 0   -- CUPTI gave no usable time: never ranked
+) STRICT;
+
+CREATE TABLE gpu (
+  device_id    INTEGER PRIMARY KEY,
+  uuid         BLOB NOT NULL UNIQUE,
+  name         TEXT NOT NULL,
+  cc_major     INTEGER NOT NULL,
+  cc_minor     INTEGER NOT NULL,
+  sm_count     INTEGER NOT NULL,
+  warp_size    INTEGER NOT NULL,
+  max_threads_per_sm    INTEGER NOT NULL,
+  max_blocks_per_sm     INTEGER NOT NULL,
+  max_threads_per_block INTEGER NOT NULL,
+  regs_per_sm           INTEGER NOT NULL,
+  regs_per_block        INTEGER NOT NULL,
+  smem_per_sm_bytes     INTEGER NOT NULL,
+  smem_per_block_bytes  INTEGER NOT NULL,
+  smem_per_block_optin_bytes    INTEGER NOT NULL,
+  smem_reserved_per_block_bytes INTEGER NOT NULL,
+  l2_bytes     INTEGER NOT NULL,
+  clock_khz    INTEGER NOT NULL,
+  mem_clock_khz INTEGER NOT NULL,
+  mem_bus_bits INTEGER NOT NULL,
+  mem_total_bytes INTEGER NOT NULL,
+  driver_version  INTEGER NOT NULL,
+  pci          TEXT NOT NULL              -- dddd:bb:dd
+) STRICT;
+
+-- Which ordinal a device has in a process (CUDA_VISIBLE_DEVICES reorders them).
+CREATE TABLE process_gpu (
+  process_id INTEGER NOT NULL,
+  ordinal    INTEGER NOT NULL,
+  device_id  INTEGER NOT NULL,
+  PRIMARY KEY (process_id, ordinal)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE context (
+  process_id INTEGER NOT NULL,
+  context_id INTEGER NOT NULL,             -- CUPTI's
+  device_id  INTEGER,
+  parent_context_id INTEGER,
+  sm_count   INTEGER,                      -- SMs it may use; NULL = all of the device
+  is_green   INTEGER NOT NULL,
+  PRIMARY KEY (process_id, context_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE kernel (
+  kernel_id INTEGER PRIMARY KEY,
+  name      TEXT NOT NULL UNIQUE           -- mangled, as CUPTI gave it
+) STRICT;
+
+-- A launch configuration: what occupancy and waves follow from. NULLs: not computable,
+-- and model_reason says why.
+CREATE TABLE config (
+  config_id  INTEGER PRIMARY KEY,
+  kernel_id  INTEGER NOT NULL,
+  device_id  INTEGER NOT NULL,
+  grid_x INTEGER NOT NULL, grid_y INTEGER NOT NULL, grid_z INTEGER NOT NULL,
+  block_x INTEGER NOT NULL, block_y INTEGER NOT NULL, block_z INTEGER NOT NULL,
+  cluster_x INTEGER NOT NULL, cluster_y INTEGER NOT NULL, cluster_z INTEGER NOT NULL, -- 0 = none
+  regs_per_thread     INTEGER NOT NULL,
+  static_smem_bytes   INTEGER NOT NULL,
+  dynamic_smem_bytes  INTEGER NOT NULL,
+  cooperative         INTEGER NOT NULL,
+  max_active_clusters INTEGER NOT NULL,    -- 0 = unknown or no cluster
+  sm_count            INTEGER NOT NULL,    -- S: SMs the context may use
+  blocks              INTEGER NOT NULL,    -- G, saturated at 2^63 - 1
+  blocks_per_sm       INTEGER,             -- b
+  resident_blocks     INTEGER,             -- C: blocks the device holds at once
+  occupancy           REAL,                -- resident warps / most warps of an SM
+  limiter             TEXT,                -- threads, blocks, registers, shared memory; several joined by +
+  waves               REAL,                -- G / C
+  waves_sm            REAL,                -- G / S
+  full_waves          INTEGER,             -- ceil(G / C) - 1
+  last_wave_blocks    INTEGER,             -- r
+  model_reason        TEXT,
+  UNIQUE (kernel_id, device_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+          cluster_x, cluster_y, cluster_z, regs_per_thread, static_smem_bytes,
+          dynamic_smem_bytes, cooperative, max_active_clusters, sm_count)
+) STRICT;
+
+-- One row per kernel that ran.
+CREATE TABLE kernel_exec (
+  exec_id        INTEGER PRIMARY KEY,
+  process_id     INTEGER NOT NULL,
+  config_id      INTEGER NOT NULL,
+  start_ns       INTEGER,                  -- NULL: CUPTI gave no usable time
+  end_ns         INTEGER,
+  context_id     INTEGER NOT NULL,
+  stream_id      INTEGER NOT NULL,         -- CUPTI's
+  correlation_id INTEGER NOT NULL,
+  graph_id       INTEGER,                  -- NULL: not a graph node
+  graph_node_id  INTEGER,
+  launch_seq     INTEGER,                  -- launch_call.seq, or api_call.seq of a graph launch
+  link           INTEGER NOT NULL,         -- 0 none, 1 exact, 2 by order and geometry
+  underfill_sm_ns INTEGER,                 -- model; NULL = not judged
+  wave_sm_ns      INTEGER,                 -- model, least of the closed forms
+  wave_max_sm_ns  INTEGER                  -- model, greatest
+) STRICT;
+CREATE INDEX kernel_exec_launch ON kernel_exec (process_id, launch_seq) WHERE launch_seq IS NULL;
+
+-- One row per call of the launch family that a hook saw.
+CREATE TABLE launch_call (
+  process_id INTEGER NOT NULL,
+  seq        INTEGER NOT NULL,
+  entry_ns   INTEGER NOT NULL,
+  return_ns  INTEGER NOT NULL,
+  api        INTEGER NOT NULL,             -- api.api
+  tid        INTEGER NOT NULL,
+  thread32   INTEGER NOT NULL,
+  stream     INTEGER NOT NULL,             -- handle
+  function   INTEGER NOT NULL,             -- handle
+  grid_x INTEGER NOT NULL, grid_y INTEGER NOT NULL, grid_z INTEGER NOT NULL,
+  block_x INTEGER NOT NULL, block_y INTEGER NOT NULL, block_z INTEGER NOT NULL,
+  dynamic_smem_bytes INTEGER NOT NULL,
+  result     INTEGER NOT NULL,             -- CUresult
+  flags      INTEGER NOT NULL,             -- WT_FLAG_*
+  PRIMARY KEY (process_id, seq)
+) STRICT, WITHOUT ROWID;
+
+-- Exact links whose kernel has not come yet: only what a restarted daemon needs.
+CREATE TABLE pending_link (
+  process_id     INTEGER NOT NULL,
+  correlation_id INTEGER NOT NULL,
+  seq            INTEGER NOT NULL,
+  PRIMARY KEY (process_id, correlation_id)
+) STRICT, WITHOUT ROWID;
+
+-- Every other hooked call: graph launches, synchronising, allocating, loading, capturing.
+CREATE TABLE api_call (
+  call_id    INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL,
+  api        INTEGER NOT NULL,
+  seq        INTEGER,                      -- graph launches: their ordinal
+  entry_ns   INTEGER NOT NULL,
+  return_ns  INTEGER NOT NULL,
+  tid        INTEGER NOT NULL,
+  thread32   INTEGER NOT NULL,
+  handle     INTEGER NOT NULL,
+  other      INTEGER NOT NULL,
+  bytes      INTEGER NOT NULL,
+  result     INTEGER NOT NULL,
+  flags      INTEGER NOT NULL
+) STRICT;
+
+-- Numbers and names of hooked entries.
+CREATE TABLE api (
+  api   INTEGER PRIMARY KEY,
+  name  TEXT NOT NULL,
+  class INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE copy (
+  copy_id        INTEGER PRIMARY KEY,
+  process_id     INTEGER NOT NULL,
+  device_id      INTEGER,
+  start_ns       INTEGER,
+  end_ns         INTEGER,
+  bytes          INTEGER NOT NULL,
+  is_memset      INTEGER NOT NULL,
+  copy_kind      INTEGER NOT NULL,
+  src_kind       INTEGER NOT NULL,
+  dst_kind       INTEGER NOT NULL,
+  flags          INTEGER NOT NULL,
+  context_id     INTEGER NOT NULL,
+  stream_id      INTEGER NOT NULL,
+  correlation_id INTEGER NOT NULL,
+  graph_id       INTEGER,
+  graph_node_id  INTEGER
+) STRICT;
+
+CREATE TABLE sync (
+  sync_id        INTEGER PRIMARY KEY,
+  process_id     INTEGER NOT NULL,
+  type           INTEGER NOT NULL,
+  start_ns       INTEGER NOT NULL,
+  end_ns         INTEGER NOT NULL,
+  context_id     INTEGER NOT NULL,
+  stream_id      INTEGER NOT NULL,
+  event_id       INTEGER NOT NULL,
+  correlation_id INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE overhead (
+  overhead_id INTEGER PRIMARY KEY,
+  process_id  INTEGER NOT NULL,
+  type        INTEGER NOT NULL,
+  start_ns    INTEGER NOT NULL,
+  end_ns      INTEGER NOT NULL,
+  thread32    INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE clock (
+  clock_id     INTEGER PRIMARY KEY,
+  process_id   INTEGER NOT NULL,
+  realtime_ns  INTEGER NOT NULL,
+  monotonic_ns INTEGER NOT NULL,
+  boot_ns      INTEGER NOT NULL,
+  cupti_ns     INTEGER,
+  bracket_ns   INTEGER NOT NULL
+) STRICT;
+
+-- Rollup per process, configuration and "inside a graph": what `top` reads.
+CREATE TABLE config_stat (
+  process_id   INTEGER NOT NULL,
+  config_id    INTEGER NOT NULL,
+  in_graph     INTEGER NOT NULL,           -- 0 or 1
+  launches     INTEGER NOT NULL,           -- kernels that ran, with a usable time
+  time_ns      INTEGER NOT NULL,           -- summed durations
+  min_ns       INTEGER NOT NULL,
+  max_ns       INTEGER NOT NULL,
+  m2_ns2       REAL NOT NULL,              -- sum of squared deviations from the mean (Welford)
+  underfill_sm_ns INTEGER NOT NULL,
+  wave_sm_ns      INTEGER NOT NULL,
+  wave_max_sm_ns  INTEGER NOT NULL,
+  unjudged_sm_ns  INTEGER NOT NULL,        -- S x T of launches that no model fits
+  first_ns     INTEGER NOT NULL,
+  last_ns      INTEGER NOT NULL,
+  PRIMARY KEY (process_id, config_id, in_graph)
+) STRICT, WITHOUT ROWID;
+
+-- ------------------------------------------------------------------ views
+
+CREATE VIEW process AS
+SELECT process_id, pid, ppid, pid_namespace, uid, hostname, executable, command, rank, local_rank,
+       world_size, state, created_ns, armed_ns, finished_ns, first_ns, last_ns,
+       CASE capture WHEN 2 THEN 'full' WHEN 1 THEN 'hooks-only' WHEN 3 THEN 'off' ELSE 'none' END
+         AS capture,
+       reason_text AS reason, reason_detail, library_version, cupti_version, cupti_path,
+       driver_version, app_profiler_sessions, app_records_forwarded, flush_cpu_ns, cupti_callback_ns
+FROM proc;
+
+CREATE VIEW device AS
+SELECT device_id, name, lower(hex(uuid)) AS uuid, cc_major, cc_minor, sm_count, max_threads_per_sm,
+       max_blocks_per_sm, regs_per_sm, smem_per_sm_bytes, l2_bytes, clock_khz, mem_total_bytes,
+       driver_version, pci
+FROM gpu;
+
+-- One row per kernel that ran, with its configuration and, where linked, its launch call.
+CREATE VIEW launch AS
+SELECT e.exec_id, e.process_id, c.device_id, c.kernel_id, c.config_id, k.name AS kernel,
+       e.start_ns, e.end_ns, e.end_ns - e.start_ns AS duration_ns, e.context_id, e.stream_id,
+       e.correlation_id, e.graph_id, e.graph_node_id, e.launch_seq, e.link,
+       l.entry_ns, l.return_ns, l.tid, a.name AS api,
+       c.grid_x, c.grid_y, c.grid_z, c.block_x, c.block_y, c.block_z,
+       c.cluster_x, c.cluster_y, c.cluster_z, c.regs_per_thread, c.static_smem_bytes,
+       c.dynamic_smem_bytes, c.cooperative, c.sm_count, c.blocks, c.blocks_per_sm,
+       c.resident_blocks, c.occupancy, c.limiter, c.waves, c.waves_sm,
+       e.underfill_sm_ns, e.wave_sm_ns, e.wave_max_sm_ns,
+       CASE WHEN e.wave_sm_ns IS NULL THEN c.model_reason END AS unjudged_reason
+FROM kernel_exec e
+JOIN config c USING (config_id)
+JOIN kernel k USING (kernel_id)
+LEFT JOIN launch_call l ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq
+LEFT JOIN api a ON a.api = l.api;
+
+-- In-kernel idle SM-time per configuration. tail_idle = wave + straggle; straggle needs
+-- measurement and is NULL here. Upper bound where kernels overlap: each row is counted as if
+-- its kernel had the device alone.
+CREATE VIEW config_idle AS
+SELECT c.config_id, c.kernel_id, k.name AS kernel, c.device_id,
+       c.grid_x, c.grid_y, c.grid_z, c.block_x, c.block_y, c.block_z,
+       c.cluster_x, c.cluster_y, c.cluster_z, c.regs_per_thread, c.static_smem_bytes,
+       c.dynamic_smem_bytes, c.cooperative, c.sm_count, c.blocks, c.blocks_per_sm,
+       c.resident_blocks, c.occupancy, c.limiter, c.waves, c.waves_sm, c.full_waves,
+       c.last_wave_blocks, c.model_reason,
+       sum(s.launches) AS launches,
+       sum(CASE WHEN s.in_graph THEN s.launches ELSE 0 END) AS launches_in_graph,
+       sum(s.time_ns) AS time_ns, min(s.min_ns) AS min_ns, max(s.max_ns) AS max_ns,
+       sum(s.time_ns) / sum(s.launches) AS mean_ns,
+       sum(s.underfill_sm_ns) AS underfill_sm_ns, sum(s.wave_sm_ns) AS wave_sm_ns,
+       sum(s.wave_max_sm_ns) AS wave_max_sm_ns, NULL AS straggle_sm_ns,
+       sum(s.wave_sm_ns) AS tail_idle_sm_ns,
+       sum(s.underfill_sm_ns + s.wave_sm_ns) AS idle_sm_ns,
+       sum(s.unjudged_sm_ns) AS unjudged_sm_ns,
+       sum(s.time_ns) * c.sm_count AS kernel_sm_ns,
+       min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns, 'model' AS evidence
+FROM config_stat s JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)
+GROUP BY c.config_id;
+
+CREATE VIEW kernel_idle AS
+SELECT kernel_id, kernel, sum(launches) AS launches, sum(launches_in_graph) AS launches_in_graph,
+       count(*) AS configs, sum(time_ns) AS time_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+       sum(time_ns) / sum(launches) AS mean_ns,
+       CASE WHEN min(waves) = max(waves) AND count(waves) = count(*) THEN min(waves) END AS waves,
+       sum(underfill_sm_ns) AS underfill_sm_ns, sum(wave_sm_ns) AS wave_sm_ns,
+       sum(wave_max_sm_ns) AS wave_max_sm_ns, NULL AS straggle_sm_ns,
+       sum(tail_idle_sm_ns) AS tail_idle_sm_ns, sum(idle_sm_ns) AS idle_sm_ns,
+       sum(unjudged_sm_ns) AS unjudged_sm_ns, sum(kernel_sm_ns) AS kernel_sm_ns,
+       min(first_ns) AS first_ns, max(last_ns) AS last_ns, 'model' AS evidence
+FROM config_idle GROUP BY kernel_id;
+
+-- What was seen, what was stored, what was lost and why. For every process:
+--   launches_attempted = launches_stored + launches_dropped + launches_torn  (once it has ended)
+--   launches_stored = failed + captured + linked + unobserved + in_flight + unlinked
+--   kernels = kernels_graph + kernels_device + kernels_linked + kernels_cupti_only + kernels_waiting
+-- unexplained: what no counter accounts for; 0 is the aim.
+CREATE VIEW loss AS
+SELECT process_id, pid, state,
+       launches_attempted, launches_stored, launches_dropped,
+       launches_attempted - launches_stored - launches_dropped AS launches_torn,
+       launches_failed, launches_captured,
+       launches_linked + launches_linked_by_order AS launches_linked, launches_linked_by_order,
+       launches_unobserved,
+       launches_stored - launches_failed - launches_captured - launches_linked
+         - launches_linked_by_order - launches_unobserved - launches_unlinked AS launches_in_flight,
+       launches_unlinked,
+       graph_launches_attempted AS graph_launches, graph_launches_failed,
+       kernels_stored AS kernels, kernels_graph, kernels_device,
+       launches_linked + launches_linked_by_order AS kernels_linked, kernels_cupti_only,
+       kernels_no_time, kernels_dropped_ring, kernels_dropped_cupti, links_dropped_ring,
+       kernels_seen - kernels_stored - kernels_dropped_ring AS kernels_torn,
+       calls_dropped, other_dropped_ring, cells_torn, cells_bad, cells_gap, records_unknown,
+       names_dropped, entries_unknown,
+       max(0, launches_unlinked - kernels_dropped_ring - kernels_dropped_cupti - cells_torn - cells_gap)
+         + max(0, kernels_cupti_only - launches_dropped - cells_torn - cells_gap) AS unexplained
+FROM proc;

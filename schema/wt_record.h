@@ -1,0 +1,213 @@
+/*
+ * wt_record.h - the records that travel through the rings.
+ *
+ * A record is the payload of one cell (wt_ring.h): at most 112 bytes, fixed-width
+ * fields, naturally aligned, no pointers, reserved bytes zero. The field budget was
+ * settled before the cell size: a kernel needs 96 bytes with everything that CUPTI
+ * knows of it, a launch call 92.
+ *
+ * Ring 0 (WT_RING_CALLS) carries what the hooks saw, ring 1 (WT_RING_ACTIVITY) what
+ * CUPTI reported, so that a burst of CUPTI records can't push out launches.
+ *
+ * All times are CLOCK_REALTIME nanoseconds, which is also CUPTI's clock on Linux.
+ */
+#ifndef WT_RECORD_H
+#define WT_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "schema/wt_ring.h"
+
+enum wt_ring_index {
+	WT_RING_CALLS = 0,
+	WT_RING_ACTIVITY = 1,
+	WT_RING_MAX = 2,
+};
+
+/* Stored in run files: never renumber. */
+enum wt_kind {
+	WT_KIND_NONE = 0,
+	/* ring 0 */
+	WT_KIND_LAUNCH = 1, /* struct wt_launch */
+	WT_KIND_CALL = 2,   /* struct wt_call: every other hooked call, graph launches too */
+	/* ring 1 */
+	WT_KIND_KERNEL = 16,   /* struct wt_kernel */
+	WT_KIND_COPY = 17,     /* struct wt_copy: memcpy and memset */
+	WT_KIND_SYNC = 18,     /* struct wt_sync */
+	WT_KIND_OVERHEAD = 19, /* struct wt_overhead */
+	WT_KIND_CONTEXT = 20,  /* struct wt_context */
+	WT_KIND_LINK = 21,     /* up to 7 struct wt_link; cell.count says how many */
+	WT_KIND_CLOCK = 22,    /* struct wt_clock */
+	WT_KIND_MAX
+};
+
+/* wt_launch.flags and wt_call.flags */
+#define WT_FLAG_COOPERATIVE 0x0001u    /* cooperative launch asked for */
+#define WT_FLAG_PDL 0x0002u            /* programmatic stream serialization asked for */
+#define WT_FLAG_CAPTURE_STREAM 0x0004u /* the call's own stream was in capture: surely captured */
+#define WT_FLAG_CAPTURE_OPEN 0x0008u   /* some capture was open in the process: possibly captured */
+#define WT_FLAG_UNARMED 0x0010u        /* CUPTI recorded nothing at that moment: hooks only */
+#define WT_FLAG_NULL_CONFIG 0x0020u    /* cuLaunchKernelEx with a NULL configuration */
+
+/* One call of the launch family, whatever it returned. */
+struct wt_launch {
+	uint64_t seq;       /* ordinal of launch calls in this process, from 0, without gaps */
+	uint64_t entry_ns;  /* before the driver was entered */
+	uint64_t return_ns; /* after it returned */
+	uint64_t stream;    /* CUstream handle as passed */
+	uint64_t function;  /* CUfunction or CUkernel handle as passed */
+	uint32_t grid[3];   /* blocks */
+	uint32_t block[3];  /* threads */
+	uint32_t dynamic_smem_bytes;
+	int32_t result;      /* CUresult */
+	uint32_t tid;        /* kernel thread id */
+	uint32_t thread32;   /* low 32 bits of pthread_self(): CUPTI's threadId */
+	uint16_t api;        /* enum wt_api */
+	uint16_t cluster[3]; /* 0 = not given at the launch */
+	uint32_t flags;      /* WT_FLAG_* */
+	uint32_t reserved[4];
+};
+_Static_assert(sizeof(struct wt_launch) == 112, "launch record");
+_Static_assert(offsetof(struct wt_launch, grid) == 40, "launch record");
+_Static_assert(offsetof(struct wt_launch, api) == 80, "launch record");
+
+/* Any other hooked call: graph launches, synchronising, allocating, loading, capturing. */
+struct wt_call {
+	uint64_t seq; /* graph launches: their ordinal in this process; others 0 */
+	uint64_t entry_ns;
+	uint64_t return_ns;
+	uint64_t handle; /* stream, event, context, module or graph handle, or address: see wt_api.h */
+	uint64_t other;  /* second handle (graph exec of a graph launch, event waited for), or 0 */
+	uint64_t bytes;  /* size asked for or copied, or 0 */
+	int32_t result;
+	uint32_t tid;
+	uint32_t thread32;
+	uint16_t api;
+	uint16_t reserved_0;
+	uint32_t flags;
+	uint32_t reserved[11];
+};
+_Static_assert(sizeof(struct wt_call) == 112, "call record");
+
+#define WT_KERNEL_DEVICE_LAUNCHED 0x01u    /* launched from the device */
+#define WT_KERNEL_CARVEOUT_REQUESTED 0x02u /* `carveout` is what the launch asked for */
+
+/* One kernel that ran: CUPTI CONCURRENT_KERNEL. Geometry as executed. */
+struct wt_kernel {
+	uint64_t start_ns; /* 0 = CUPTI had no time for it */
+	uint64_t end_ns;
+	uint64_t graph_node_id; /* 0 = not a graph node */
+	uint32_t correlation_id;
+	uint32_t context_id;
+	uint32_t stream_id; /* CUPTI's, not a handle */
+	uint32_t name_id;   /* name arena, 0 = unknown */
+	uint32_t grid[3];
+	uint16_t block[3];
+	uint16_t cluster[3]; /* 0 = no cluster */
+	uint32_t static_smem_bytes;
+	uint32_t dynamic_smem_bytes;
+	uint32_t smem_executed_bytes; /* what the driver configured per block */
+	uint32_t local_bytes_per_thread;
+	uint32_t graph_id;
+	uint16_t device; /* CUPTI deviceId = CUDA ordinal in this process */
+	uint16_t regs_per_thread;
+	uint32_t max_active_clusters; /* 0 = unknown */
+	uint8_t launch_type;          /* 0 regular, 1 cooperative, 2 cooperative multi-device,
+	                               * 3 CDP; CUpti_ActivityLaunchType */
+	uint8_t carveout_percent;
+	uint8_t flags; /* WT_KERNEL_* */
+	uint8_t reserved_0;
+	uint32_t channel_id;
+	uint32_t reserved[3];
+};
+_Static_assert(sizeof(struct wt_kernel) == 112, "kernel record");
+_Static_assert(offsetof(struct wt_kernel, grid) == 40, "kernel record");
+_Static_assert(offsetof(struct wt_kernel, max_active_clusters) == 88, "kernel record");
+
+/* CUPTI MEMCPY and MEMSET. */
+struct wt_copy {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t bytes;
+	uint64_t graph_node_id;
+	uint32_t correlation_id;
+	uint32_t context_id;
+	uint32_t stream_id;
+	uint32_t graph_id;
+	uint16_t device;
+	uint8_t is_memset;
+	uint8_t copy_kind; /* CUpti_ActivityMemcpyKind; memset: 0 */
+	uint8_t src_kind;  /* CUpti_ActivityMemoryKind */
+	uint8_t dst_kind;  /* memset: kind of the memory set */
+	uint8_t flags;     /* as CUPTI gives them: 1 = asynchronous */
+	uint8_t reserved_0;
+	uint32_t memset_value;
+	uint32_t reserved[13];
+};
+_Static_assert(sizeof(struct wt_copy) == 112, "copy record");
+
+/* CUPTI SYNCHRONIZATION. */
+struct wt_sync {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t correlation_id;
+	uint32_t context_id;
+	uint32_t stream_id; /* 0xffffffff = not of one stream */
+	uint32_t event_id;
+	uint32_t type; /* CUpti_ActivitySynchronizationType */
+	uint32_t reserved[19];
+};
+_Static_assert(sizeof(struct wt_sync) == 112, "synchronization record");
+
+/* CUPTI OVERHEAD: time that profiling itself, or compilation and loading, took. */
+struct wt_overhead {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t type;     /* CUpti_ActivityOverheadKind */
+	uint32_t object;   /* CUpti_ActivityObjectKind */
+	uint32_t thread32; /* when the object is a thread */
+	uint32_t correlation_id;
+	uint32_t reserved[20];
+};
+_Static_assert(sizeof(struct wt_overhead) == 112, "overhead record");
+
+/* CUPTI CONTEXT. */
+struct wt_context {
+	uint32_t context_id;
+	uint32_t device;
+	uint32_t null_stream_id;
+	uint32_t parent_context_id;
+	uint32_t sm_count; /* SMs this context may use; 0 = not told (then the device's) */
+	uint32_t is_green; /* a green context */
+	uint32_t reserved[22];
+};
+_Static_assert(sizeof(struct wt_context) == 112, "context record");
+
+/*
+ * The link from a hooked launch call to CUPTI's correlation id, from CUPTI's driver
+ * record of that same call: same thread, and entry_ns <= start_ns <= return_ns.
+ * Exact, with any number of threads; captured and failed calls have one too.
+ * (External correlation ids come only for calls that also have a driver record,
+ * and cost more; order alone is ambiguous when two threads launch at once.)
+ */
+struct wt_link {
+	uint64_t start_ns;
+	uint32_t correlation_id;
+	uint32_t thread32;
+};
+#define WT_LINKS_PER_CELL 7
+_Static_assert(sizeof(struct wt_link) * WT_LINKS_PER_CELL == WT_CELL_PAYLOAD_BYTES, "link record");
+
+/* The same instant on three clocks; one a second. */
+struct wt_clock {
+	uint64_t realtime_ns;
+	uint64_t monotonic_ns;
+	uint64_t cupti_ns;    /* 0 = CUPTI not armed */
+	uint64_t boot_ns;     /* CLOCK_BOOTTIME: tells suspend from a step */
+	uint32_t bracket_ns;  /* the reads lie within this much */
+	uint32_t reserved[19];
+};
+_Static_assert(sizeof(struct wt_clock) == 112, "clock record");
+
+#endif /* WT_RECORD_H */
