@@ -35,7 +35,8 @@
  *                 Blocks end at uneven times, so the last r land on random
  *                 slots; an SM is idle if none of its b slots got one.
  *
- * All are 0 where the waves are whole (G a multiple of C).
+ * All are 0 where the waves are whole (G a multiple of C, and C one of U, which
+ * only clusters can break).
  *
  * Measured on an H200 (132 SMs; each block noted its SM and its times):
  * underfill exact to 0.2 %. Blocks that wait on the clock: independent, within

@@ -1,0 +1,165 @@
+/*
+ * internal.h - how the parts of libwavetap.so talk to each other.
+ *
+ *   lookup.c dlsym.S    dlsym, cuGetProcAddress: hand out our entries for the driver's
+ *   hooks.c launch.c    the wrappers
+ *   state.c             life of the library in a process: lazy start, fork, exit
+ *   segment.c           makes and fills the shared-memory file
+ *   names.c             kernel name arena
+ *   device.c            reads device limits after context creation
+ *   spawn.c             starts the daemon without the host noticing
+ *   cupti_find.c        finds the right libcupti
+ *   cupti.c             arms CUPTI, lends buffers, flushes
+ *   cupti_records.c     CUPTI's records -> ours
+ *   share.c             shares CUPTI with the application's own profiler
+ *
+ * RULES. The application is always right: no exit, abort, assert, signal handler or
+ * output; errno kept; the driver's return code returned unchanged. On the launch path no
+ * system call, lock, allocation, wait or driver call of ours. No lock of ours is held
+ * across a CUPTI call. No constructors: everything starts at the first hooked call that
+ * needs it. Nothing is freed or unloaded at exit.
+ */
+#ifndef WT_INTERNAL_H
+#define WT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "schema/wt_api.h"
+#include "schema/wt_segment.h"
+
+#define WT_EXPORT __attribute__((visibility("default")))
+
+/* ---- state.c */
+
+/*
+ * What must vanish in a forked child lives in one page under MADV_WIPEONFORK: the child,
+ * even of a raw clone, reads zeros there and starts afresh; a vfork child shares the page
+ * and keeps it, as it must.
+ */
+struct wt_fork_page {
+	_Atomic(struct wt_view *) view;   /* NULL until the segment exists */
+	_Atomic uint64_t segment_state;   /* 0 none, 1 being made, 2 ready, 3 given up */
+	_Atomic uint64_t cupti_state;     /* enum wt_cupti_state */
+	_Atomic uint64_t captures_open;   /* stream captures open in this process */
+	_Atomic uint64_t capture_stream[16]; /* their streams + 1; 0 = free */
+	_Atomic uint64_t early_launches;  /* seen while the segment was being made */
+	_Atomic uint64_t early_graph_launches;
+	_Atomic uint64_t marker;          /* 1 once this process initialised the page */
+};
+
+/* This process's mapping of its segment. Written once, then read-only. */
+struct wt_view {
+	struct wt_segment_header *header;
+	struct wt_producer *producer;
+	struct wt_ring ring[WT_RING_MAX];
+	uint8_t *arena;
+	uint64_t arena_bytes;
+};
+
+/* The fork page; NULL when it could not be mapped (then the library is inert). Never blocks. */
+struct wt_fork_page *wt_fork_page(void);
+
+/* True unless WAVETAP=0, a duplicate of the library, or a failed start made us inert. */
+bool wt_is_active(void);
+
+/* Per-thread guard: false when already inside one of our hooks or callbacks (then only forward). */
+bool wt_enter(void);
+void wt_leave(void);
+
+/* Kernel thread id, cached in TLS; and the low half of pthread_self(). */
+uint32_t wt_tid(void);
+uint32_t wt_thread32(void);
+
+/* CLOCK_REALTIME through the vDSO. */
+static inline uint64_t wt_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* Registers the exit handler once; called after the first successful launch, so that it
+ * runs before the handlers of everything loaded earlier. */
+void wt_register_exit(void);
+
+/* ---- segment.c */
+
+/* The view, made now if this process has none yet and `may_create`. NULL: count and forward.
+ * Never waits: a thread that finds another one creating gets NULL. */
+struct wt_view *wt_segment_view(bool may_create);
+
+/* Sets capture/reason/detail in the segment if there is one, and remembers them for one made
+ * later. */
+void wt_segment_set_capture(enum wt_capture capture, enum wt_reason reason, uint64_t detail);
+
+/* Appends one activity record (ring 1) or `n` entries of a packed one; drops are counted by
+ * kind in struct wt_producer. Any thread, never blocks. */
+void wt_emit_activity(struct wt_view *view, enum wt_kind kind, uint16_t count, const void *payload,
+                      uint32_t length);
+
+/* ---- names.c */
+
+/* Id of a kernel name in the arena (added if new), 0 if NULL or no room (counted). Lock-free. */
+uint32_t wt_name_id(struct wt_view *view, const char *name);
+
+/* ---- device.c */
+
+/* Reads limits of device ordinals not yet in the table. Called after a successful context
+ * creation, outside any capture; makes driver calls. The table entry is published with release.
+ * Before the segment exists the entries are kept aside and copied when it is made. */
+void wt_device_read(int ordinal);
+void wt_device_publish(struct wt_view *view);
+
+/* ---- spawn.c */
+
+/* Starts wavetapd if nobody holds its lock and WAVETAP_SPAWN is not 0. Once per process. The
+ * host sees no child, no SIGCHLD, no descriptor. */
+void wt_spawn_daemon(const char *data_dir);
+
+/* ---- lookup.c */
+
+/* The next dlsym in line (libc's, or another interposer's), never ours. */
+void *wt_real_dlsym(void *handle, const char *symbol);
+
+/* The real driver entry of a hooked symbol, as first seen, or found in libcuda; NULL if absent. */
+void *wt_real_entry(enum wt_api api);
+
+/* A driver entry that is not hooked (cuDeviceGetAttribute ...), looked up in the libcuda that is
+ * loaded already; NULL if there is none. Never loads a library. */
+void *wt_driver_entry(const char *symbol);
+
+/* If `symbol` is one of the CUPTI functions that share.c interposes and `real` lies in the libcupti
+ * that was armed (or none was armed yet), our function; else `real`. Called from the dlsym hook. */
+void *wt_share_lookup(const char *symbol, void *real);
+
+/* ---- cupti.c */
+
+enum wt_cupti_state {
+	WT_CUPTI_NONE = 0,
+	WT_CUPTI_ARMING = 1,
+	WT_CUPTI_ARMED = 2,
+	WT_CUPTI_FAILED = 3,
+};
+
+/* Finds and arms CUPTI; called before the real context creation, after cuInit. Once per process;
+ * a failure leaves hooks-only with a reason. `is_late`: the context exists already. */
+void wt_cupti_arm(bool is_late);
+
+/* True while CUPTI delivers kernel records: else launches get WT_FLAG_UNARMED. One relaxed load. */
+bool wt_cupti_is_recording(void);
+
+/* Starts the flush thread (once, after the segment exists). EAGAIN: go on without it. */
+void wt_cupti_start_flush_thread(void);
+
+/* At exit: one forced flush, bounded in time; then finished_ns is set. */
+void wt_cupti_finish(void);
+
+/* ---- log.c */
+
+/* Only with WAVETAP_DEBUG=FILE|stderr: one write(2) per line, errno kept, no heap. */
+void wt_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif /* WT_INTERNAL_H */

@@ -1,0 +1,61 @@
+"""Opening run files for the checkers of this folder: Python's own sqlite3, read only.
+
+Names of views and columns of the run file are here and nowhere else in tests/gpu.
+"""
+import glob
+import os
+import sqlite3
+import sys
+
+LAUNCH_VIEW = "launch"  # one row per kernel that ran
+LAUNCH_COLUMNS = (
+  "process_id", "launch_seq", "kernel_id", "start_ns", "end_ns", "device_id", "grid_x", "grid_y",
+  "grid_z", "block_x", "block_y", "block_z", "blocks_per_sm", "waves", "underfill_sm_ns",
+  "wave_sm_ns", "wave_max_sm_ns", "graph_node_id", "correlation_id")
+KERNEL_TABLE = "kernel"  # kernel_id, name
+LOSS_VIEW = "loss"  # one row per process
+LOSS_COLUMNS = (
+  "process_id", "launches_attempted", "launches_stored", "launches_dropped", "launches_torn",
+  "launches_failed", "launches_captured", "launches_linked", "launches_unobserved",
+  "launches_in_flight", "launches_unlinked", "graph_launches", "kernels", "kernels_graph",
+  "kernels_device", "kernels_linked", "kernels_cupti_only", "kernels_no_time",
+  "kernels_dropped_ring", "kernels_dropped_cupti", "unexplained")
+
+
+class RunFileError(Exception):
+  """The run file can't be read as one; the text is for people."""
+
+
+def find_run_file(path):
+  """PATH itself, or the one run file of a data directory (or of its runs/)."""
+  if not os.path.isdir(path):
+    return path
+  found = sorted(glob.glob(os.path.join(path, "*.db")) + glob.glob(os.path.join(path, "runs", "*.db")))
+  if len(found) != 1:
+    raise RunFileError(f"{path}: {len(found)} run files, one is needed")
+  return found[0]
+
+
+def open_run_file(path):
+  """A connection whose rows answer by column name."""
+  path = find_run_file(path)
+  if not os.path.exists(path):
+    raise RunFileError(f"{path}: no such run file")
+  connection = sqlite3.connect(path, timeout=30)  # a live daemon may be writing
+  connection.row_factory = sqlite3.Row
+  connection.execute("PRAGMA query_only = 1")
+  return connection
+
+
+def select(connection, view, columns, order=""):
+  """All rows of a view, these columns; a missing column or view is one clear line."""
+  try:
+    return connection.execute(f"SELECT {', '.join(columns)} FROM {view} {order}").fetchall()
+  except sqlite3.Error as error:
+    raise RunFileError(f"reading {view}: {error}") from error
+
+
+def fail(text):
+  """Ends the program the way all checkers do when they can't judge."""
+  print(text, file=sys.stderr)
+  sys.exit(3)

@@ -1,0 +1,295 @@
+/*
+ * truth_measure.cuh - launches kernels of truth_kernels.cuh, works out the
+ * truth from their block records and the closed forms from their geometry, and
+ * prints both.
+ *
+ * Included by truth.cu alone. Host code of one thread; measure() waits for the
+ * device. Any failing CUDA call ends the program with a line on stderr.
+ */
+#ifndef TRUTH_MEASURE_CUH
+#define TRUTH_MEASURE_CUH
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include "truth_kernels.cuh"
+
+#define CHECK(call) check_cuda((call), #call, __LINE__)
+
+static void check_cuda(cudaError_t error, const char *what, int line)
+{
+	if (error == cudaSuccess)
+		return;
+	fprintf(stderr, "truth: line %d: %s: %s\n", line, what, cudaGetErrorString(error));
+	exit(1);
+}
+
+#define MAX_BLOCKS 65536
+#define MEM_WORDS (1u << 27) /* float4: 2 GiB */
+
+enum kind { KIND_CLOCK, KIND_FMA, KIND_TENSOR, KIND_MEM, KIND_MAX };
+
+static const char *const kind_names[KIND_MAX] = {"clock", "fma", "tensor", "mem"};
+static const void *const kind_functions[KIND_MAX] = {
+        (const void *)truth_clock, (const void *)truth_fma, (const void *)truth_tensor,
+        (const void *)truth_mem};
+
+struct config {
+	enum kind kind;
+	int grid;
+	int threads;
+	int smem_bytes;
+	long long work; /* cycles of a clock block, iterations of the others */
+	int slow_every; /* 0: all blocks alike */
+	int slow_factor;
+};
+
+struct truth {
+	uint64_t first_ns; /* of %globaltimer */
+	uint64_t dur_ns;
+	int sms_used;
+	uint64_t underfill_sm_ns;
+	uint64_t tail_sm_ns;
+	uint64_t active_sm_ns;
+	uint64_t block_min_ns;
+	uint64_t block_max_ns;
+};
+
+/* Shares of SMs x duration that the partial last wave leaves idle, underfill not among them. */
+struct forms {
+	double independent; /* equal blocks that don't slow each other down */
+	double shared; /* blocks that share their SM's throughput */
+	double jitter; /* slots free one by one, in random order */
+	double grouped; /* all slots of an SM free together */
+};
+
+static struct {
+	bool is_tsv;
+	int sms;
+	long long launched; /* kernels launched directly: the next ordinal */
+	long long captured; /* launch calls that became graph nodes */
+	long long graph_launches;
+	long long graph_kernels;
+	block_record *device_records;
+	std::vector<block_record> records;
+	float4 *input;
+	float *sink;
+} state;
+
+static double now_ns()
+{
+	timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static void pause_ns(long ns)
+{
+	timespec duration = {0, ns};
+
+	nanosleep(&duration, NULL);
+}
+
+static void busy_wait_ns(double ns)
+{
+	double begin = now_ns();
+
+	while (now_ns() - begin < ns)
+		;
+}
+
+static void allocate_records()
+{
+	state.records.resize(MAX_BLOCKS);
+	CHECK(cudaMalloc(&state.device_records, sizeof(block_record) * MAX_BLOCKS));
+	CHECK(cudaMalloc(&state.sink, sizeof(float)));
+}
+
+static void launch(const config &c, block_record *records)
+{
+	switch (c.kind) {
+	case KIND_CLOCK:
+		truth_clock<<<c.grid, c.threads, c.smem_bytes>>>(records, c.work, c.slow_every,
+		                                                 c.slow_factor);
+		break;
+	case KIND_FMA:
+		truth_fma<<<c.grid, c.threads, c.smem_bytes>>>(records, (int)c.work, state.sink);
+		break;
+	case KIND_TENSOR:
+		truth_tensor<<<c.grid, c.threads, c.smem_bytes>>>(records, (int)c.work, state.sink);
+		break;
+	default:
+		truth_mem<<<c.grid, c.threads, c.smem_bytes>>>(records, (int)c.work, state.input,
+		                                               MEM_WORDS - 1, state.sink);
+		break;
+	}
+	CHECK(cudaGetLastError());
+	state.launched++;
+}
+
+static int blocks_per_sm(const config &c)
+{
+	int blocks = 0;
+
+	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kind_functions[c.kind],
+	                                                    c.threads, c.smem_bytes));
+	return blocks;
+}
+
+static truth truth_of(const std::vector<block_record> &records, int grid)
+{
+	std::vector<std::vector<std::pair<uint64_t, uint64_t>>> per_sm(state.sms);
+	uint64_t last_ns = 0;
+	truth t = {};
+
+	t.first_ns = t.block_min_ns = UINT64_MAX;
+	for (int i = 0; i < grid; i++) {
+		const block_record &r = records[i];
+
+		if (r.sm >= (uint32_t)state.sms || r.end_ns < r.start_ns) {
+			fprintf(stderr, "truth: block %d has no sane record (SM %u)\n", i, r.sm);
+			exit(1);
+		}
+		per_sm[r.sm].push_back({r.start_ns, r.end_ns});
+		t.first_ns = std::min(t.first_ns, r.start_ns);
+		last_ns = std::max(last_ns, r.end_ns);
+		t.block_min_ns = std::min(t.block_min_ns, r.end_ns - r.start_ns);
+		t.block_max_ns = std::max(t.block_max_ns, r.end_ns - r.start_ns);
+	}
+	t.dur_ns = last_ns - t.first_ns;
+	for (auto &blocks : per_sm) {
+		uint64_t covered_ns = t.first_ns;
+
+		if (blocks.empty()) {
+			t.underfill_sm_ns += t.dur_ns;
+			continue;
+		}
+		t.sms_used++;
+		std::sort(blocks.begin(), blocks.end());
+		for (auto &block : blocks) {
+			if (block.second <= covered_ns)
+				continue;
+			t.active_sm_ns += block.second - std::max(block.first, covered_ns);
+			covered_ns = block.second;
+		}
+		t.tail_sm_ns += last_ns - covered_ns;
+	}
+	return t;
+}
+
+static forms forms_of(int grid, int blocks)
+{
+	double sms = state.sms;
+	double capacity = sms * blocks;
+	double waves = ceil(grid / capacity);
+	double last = grid - (waves - 1) * capacity;
+	forms f = {};
+
+	if (grid < state.sms)
+		return f; /* all of it is underfill */
+	f.shared = 1 - grid / sms / ceil(grid / sms);
+	if (waves > 1) {
+		f.independent = std::max(0.0, sms - last) / (sms * waves);
+		f.jitter = pow(1 - last / capacity, blocks) / waves;
+		f.grouped = (sms - ceil(last / blocks)) / (sms * waves);
+	}
+	return f;
+}
+
+/* Launches without recording first, so that lazy loading and clocks are out of the way. */
+static truth measure(const config &c, int warm_ups)
+{
+	if (c.grid > MAX_BLOCKS) {
+		fprintf(stderr, "truth: a grid of %d blocks is too large here\n", c.grid);
+		exit(1);
+	}
+	for (int i = 0; i < warm_ups; i++)
+		launch(c, state.device_records);
+	CHECK(cudaDeviceSynchronize());
+	pause_ns(500000); /* an idle GPU before and after: nothing overlaps the measured launch */
+	launch(c, state.device_records);
+	CHECK(cudaDeviceSynchronize());
+	CHECK(cudaMemcpy(state.records.data(), state.device_records, sizeof(block_record) * c.grid,
+	                 cudaMemcpyDeviceToHost));
+	return truth_of(state.records, c.grid);
+}
+
+/* ---- output ---- */
+
+static void print_launch_header()
+{
+	if (state.is_tsv)
+		printf("#launch\tordinal\tsection\tkind\tkernel\teven\tgrid\tblock\tsmem_bytes\t"
+		       "blocks_per_sm\twaves\tsms\tsms_used\tfirst_ns\tdur_ns\tunderfill_sm_ns\t"
+		       "tail_sm_ns\tactive_sm_ns\tblock_min_ns\tblock_max_ns\tindependent\tshared\t"
+		       "jitter\tgrouped\n");
+}
+
+/* Prints the launch that measure() made last. */
+static void print_launch(const char *section, const config &c, const truth &t)
+{
+	int blocks = blocks_per_sm(c);
+	double waves = (double)c.grid / ((double)blocks * state.sms);
+	forms f = forms_of(c.grid, blocks);
+	const char *name = kind_names[c.kind];
+
+	if (state.is_tsv) {
+		printf("launch\t%lld\t%s\t%s\ttruth_%s\t%d\t%d\t%d\t%d\t%d\t%.9f\t%d\t%d\t%llu\t"
+		       "%llu\t%llu\t%llu\t%llu\t%llu\t%llu\t%.9f\t%.9f\t%.9f\t%.9f\n",
+		       state.launched - 1, section, name, name, c.slow_every == 0, c.grid,
+		       c.threads, c.smem_bytes, blocks, waves, state.sms, t.sms_used,
+		       (unsigned long long)t.first_ns, (unsigned long long)t.dur_ns,
+		       (unsigned long long)t.underfill_sm_ns, (unsigned long long)t.tail_sm_ns,
+		       (unsigned long long)t.active_sm_ns, (unsigned long long)t.block_min_ns,
+		       (unsigned long long)t.block_max_ns, f.independent, f.shared, f.jitter,
+		       f.grouped);
+		return;
+	}
+	printf("%-5s %-6s%s b %2d grid %5d block %4d waves %6.3f dur_us %7.2f underfill_sm_us "
+	       "%8.1f "
+	       "tail_sm_us %8.1f tail_share %.4f | independent %.4f shared %.4f jitter %.4f "
+	       "grouped %.4f | active %.4f sms %d blocks_us %.2f-%.2f launch %lld\n",
+	       section, name, c.slow_every ? "*" : " ", blocks, c.grid, c.threads, waves,
+	       t.dur_ns / 1e3, t.underfill_sm_ns / 1e3, t.tail_sm_ns / 1e3,
+	       (double)t.tail_sm_ns / ((double)t.dur_ns * state.sms), f.independent, f.shared,
+	       f.jitter, f.grouped, (double)t.active_sm_ns / ((double)t.dur_ns * state.sms),
+	       t.sms_used, t.block_min_ns / 1e3, t.block_max_ns / 1e3, state.launched - 1);
+}
+
+/* One line of CPU-side times; the first call prints the header. */
+static void print_cost(const char *section, const char *metric, std::vector<double> ns)
+{
+	static bool has_header;
+	size_t n = ns.size();
+
+	std::sort(ns.begin(), ns.end());
+	if (state.is_tsv && !has_header)
+		printf("#cost\tsection\tmetric\tsamples\tmin_ns\tmedian_ns\tp90_ns\t"
+		       "p99_ns\tmax_ns\n");
+	has_header = true;
+	printf(state.is_tsv
+	               ? "cost\t%s\t%s\t%zu\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\n"
+	               : "%s %s: %zu samples, ns min %.0f med %.0f p90 %.0f p99 %.0f max %.0f\n",
+	       section, metric, n, ns[0], ns[n / 2], ns[n * 9 / 10], ns[n * 99 / 100], ns[n - 1]);
+}
+
+/* What a complete record of this process holds. */
+static void print_totals()
+{
+	if (state.is_tsv)
+		printf("#total\tlaunched\tcaptured\tgraph_launches\tgraph_kernels\n");
+	printf(state.is_tsv ? "total\t%lld\t%lld\t%lld\t%lld\n"
+	                    : "total: launched %lld captured %lld graphs %lld graph kernels %lld\n",
+	       state.launched, state.captured, state.graph_launches, state.graph_kernels);
+}
+
+#endif /* TRUTH_MEASURE_CUH */
