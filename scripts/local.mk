@@ -1,1 +1,24 @@
-# scripts/local.mk
+# What people run. The targets here are the ones CONTRIBUTING.md names.
+EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/quickstart.sh \
+	scripts/format.sh scripts/lint.sh scripts/stress.sh
+
+.PHONY: format check-format lint check-asan check-ubsan check-tsan stress
+
+format:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/format.sh
+check-format:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/format.sh --check
+lint:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/lint.sh $(abs_top_builddir)
+
+# Sanitizers: builds of their own below this one.
+check-asan:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/asan --enable-asan
+check-ubsan:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/ubsan --enable-ubsan
+check-tsan:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/tsan --enable-tsan
+
+stress: all $(check_PROGRAMS)
+	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
+		$(SHELL) $(top_srcdir)/scripts/stress.sh

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Installs what building and testing wavetap needs on Debian and Ubuntu: a C compiler,
+# autotools, SQLite, zlib; for the tests also sqlite3 and binutils. As root or with sudo.
+# On other systems it says what to install. Nothing is touched when all is there already.
+set -eu
+
+packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libc6-dev binutils sqlite3 gzip procps"
+
+missing=
+for package in $packages; do
+  # pkg-config is a virtual name on newer releases: its command decides.
+  [ "$package" = pkg-config ] && command -v pkg-config >/dev/null 2>&1 && continue
+  if command -v dpkg-query >/dev/null 2>&1; then
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
+      missing="$missing $package"
+  fi
+done
+
+if ! command -v apt-get >/dev/null 2>&1; then
+  for tool in cc make autoreconf pkg-config; do
+    command -v "$tool" >/dev/null 2>&1 || {
+      echo "install-deps: '$tool' is missing, and this is not a Debian system: install a C compiler," >&2
+      echo "install-deps: make, autoconf, automake, pkg-config, SQLite and zlib with headers" >&2
+      exit 1
+    }
+  done
+  exit 0
+fi
+[ -n "$missing" ] || exit 0
+
+sudo=
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null 2>&1 || {
+    echo "install-deps: missing:$missing; run this as root, or install sudo" >&2
+    exit 1
+  }
+  sudo=sudo
+fi
+echo "install-deps: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+$sudo apt-get update -qq
+# shellcheck disable=SC2086 # a list of names
+$sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null

@@ -1,0 +1,23 @@
+#!/bin/sh
+# scripts/lint.sh [BUILD-FOLDER]: cppcheck over the C sources, shellcheck over the scripts (make lint).
+# What is not installed is said and left out.
+set -eu
+cd "$(dirname "$0")/.."
+folder=${1:-build}
+rc=0
+if command -v cppcheck >/dev/null 2>&1; then
+  # shellcheck disable=SC2046 # a list of names without spaces
+  cppcheck -q --std=c11 --language=c --enable=warning,portability --inline-suppr --error-exitcode=1 \
+    --suppress=missingIncludeSystem --suppress=missingInclude -I . -I "$folder" -D_GNU_SOURCE \
+    -DWT_BINDIR='""' -DWT_LIBDIR='""' -DWT_DATADIR='""' \
+    $(git ls-files 'schema/*.c' 'libintercept/*.c' 'analysis/*.c' 'daemon/*.c' 'cli/*.c') || rc=1
+else
+  echo "lint: cppcheck is not installed: left out" >&2
+fi
+if command -v shellcheck >/dev/null 2>&1; then
+  # shellcheck disable=SC2046
+  shellcheck -x -s sh $(git ls-files 'scripts/*.sh' 'tests/e2e/*.sh') .ci/run || rc=1
+else
+  echo "lint: shellcheck is not installed: left out" >&2
+fi
+exit "$rc"

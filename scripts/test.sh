@@ -1,0 +1,36 @@
+#!/bin/sh
+# Runs the whole test suite and ends with one line: N passed, N failed, N skipped.
+#
+#   scripts/test.sh [BUILD-FOLDER [configure options]]
+#
+# Needs neither a GPU nor a CUDA toolkit: the GPU is simulated (tests/fake/). Installs what is
+# missing (as root or with sudo). Tests that can't run here are skipped, each with its reason.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+folder=${1:-build}
+[ $# -gt 0 ] && shift
+case $folder in /*) ;; *) folder=$top/$folder ;; esac
+
+"$top/scripts/install-deps.sh"
+"$top/scripts/build.sh" "$folder" "$@"
+
+cd "$folder"
+rc=0
+make -s -k -j"$(nproc 2>/dev/null || echo 2)" check VERBOSE="${CI:+1}" >check.out 2>&1 || rc=$?
+
+if [ ! -f test-suite.log ]; then
+  tail -n 60 check.out >&2
+  echo "the tests did not run"
+  exit 1
+fi
+# Failures in full, skips with their reason, then the count.
+[ "$rc" = 0 ] || grep -hE '^(FAIL|ERROR):' check.out || true
+[ "$rc" = 0 ] || sed -n '/^FAIL:/,$p' test-suite.log | tail -n 200
+grep -hE '^SKIP:' check.out | sort -u || true
+awk '
+  /^# PASS:/ { pass += $3 } /^# XFAIL:/ { pass += $3 } /^# SKIP:/ { skip += $3 }
+  /^# FAIL:/ { fail += $3 } /^# XPASS:/ { fail += $3 } /^# ERROR:/ { fail += $3 }
+  END { printf "%d passed, %d failed, %d skipped\n", pass, fail, skip; exit fail > 0 || pass == 0 }
+' test-suite.log || rc=1
+exit "$rc"

@@ -1,0 +1,130 @@
+# lib.sh - what every end-to-end test shares (POSIX sh; sourced, not run).
+#
+# A test sources this file, runs programs over the simulated GPU with the real library,
+# daemon and command line, and checks the run file. Each test has its own folder for data
+# and shared memory, hence its own daemon; nothing is left behind. TAP on stdout.
+#
+#   plan-free TAP:  ok "what" CONDITION...   is "got" "want" "what"   done_testing
+#   $work           this test's folder; $data and $shm in it
+#   tap PROGRAM...  runs a program under plain LD_PRELOAD over the simulated GPU
+#   bare PROGRAM... the same without wavetap
+#   settle          waits until the daemon has drained everything and ended
+#   run_file        the newest run file;  sql "SELECT ..." over it
+
+# shellcheck shell=sh
+: "${top_builddir:?run by make check}" "${top_srcdir:?run by make check}"
+
+tests_run=0
+tests_failed=0
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/wt-e2e.XXXXXX")
+data=$work/data
+shm=$work/shm
+mkdir -p "$data" "$shm"
+WAVETAP_DIR=$data
+WAVETAP_SHM_DIR=$shm
+WAVETAP_DAEMON=$top_builddir/wavetapd
+LD_LIBRARY_PATH=$top_builddir/tests/fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export WAVETAP_DIR WAVETAP_SHM_DIR WAVETAP_DAEMON LD_LIBRARY_PATH
+unset WAVETAP_RUN WAVETAP_NAME WAVETAP_TAGS WAVETAP_CUPTI LD_PRELOAD WAVETAP
+library=$top_builddir/libwavetap.so
+wavetap=$top_builddir/wavetap
+
+cleanup() {
+  status=$?
+  # The daemon of this test and whatever it left running.
+  if [ -d "$shm" ]; then
+    "$wavetap" status --stop >/dev/null 2>&1 || true
+    pkill -9 -f "^.*wavetapd.*$work" 2>/dev/null || true
+  fi
+  rm -rf "$work"
+  exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+ok() {
+  what=$1
+  shift
+  tests_run=$((tests_run + 1))
+  if "$@"; then
+    echo "ok $tests_run - $what"
+  else
+    echo "not ok $tests_run - $what"
+    echo "#   failed: $*"
+    tests_failed=$((tests_failed + 1))
+  fi
+}
+
+is() {
+  tests_run=$((tests_run + 1))
+  if [ "$1" = "$2" ]; then
+    echo "ok $tests_run - $3"
+  else
+    echo "not ok $tests_run - $3"
+    printf '%s\n' "$1" | sed 's/^/#   got:  /'
+    printf '%s\n' "$2" | sed 's/^/#   want: /'
+    tests_failed=$((tests_failed + 1))
+  fi
+}
+
+skip_all() {
+  echo "1..0 # SKIP $1"
+  exit 0
+}
+
+done_testing() {
+  echo "1..$tests_run"
+  [ "$tests_failed" = 0 ] || exit 1
+  exit 0
+}
+
+[ -z "${WT_SANITIZED:-}" ] || skip_all "preloading a sanitized library needs a sanitized program"
+
+tap() {
+  LD_PRELOAD=$library "$@"
+}
+
+bare() {
+  "$@"
+}
+
+# Waits (at most 30 s) until no segment is left and the daemon has ended.
+settle() {
+  tries=0
+  while [ "$tries" -lt 300 ]; do
+    if ! ls "$shm"/*.seg >/dev/null 2>&1 && ! ls "$shm"/*.sock >/dev/null 2>&1; then
+      return 0
+    fi
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+  echo "# settle: still there after 30 s:" "$(ls "$shm")"
+  return 1
+}
+
+run_file() {
+  # shellcheck disable=SC2012 # names are ours: no odd characters
+  ls -t "$data"/runs/*.db 2>/dev/null | head -n 1
+}
+
+sql() {
+  sqlite3 -batch "$(run_file)" "$1"
+}
+
+# The one assertion that ends every test: attempted = stored + dropped + torn, and nothing
+# unexplained, in every run file of this test.
+check_books() {
+  for file in "$data"/runs/*.db; do
+    [ -f "$file" ] || continue
+    books=$(sqlite3 -batch "$file" \
+      "SELECT count(*) FROM loss WHERE unexplained <> 0
+         OR launches_attempted <> launches_stored + launches_dropped + launches_torn
+         OR launches_torn < 0 OR launches_in_flight < 0")
+    is "$books" 0 "books balance in $(basename "$file")"
+    rows=$(sqlite3 -batch "$file" "SELECT count(*) FROM proc p WHERE
+       launches_stored <> (SELECT count(*) FROM launch_call l WHERE l.process_id = p.process_id)
+       OR kernels_stored <> (SELECT count(*) FROM kernel_exec e WHERE e.process_id = p.process_id)")
+    is "$rows" 0 "counters equal rows in $(basename "$file")"
+  done
+}
