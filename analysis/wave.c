@@ -19,7 +19,7 @@ struct geometry {
 	uint64_t sms; /* S */
 	uint64_t usable_sms; /* U */
 	uint64_t blocks; /* G */
-	uint64_t resident; /* C, at least U */
+	uint64_t resident; /* C; 0 = not known */
 	uint64_t wave_count; /* n */
 	uint64_t last_blocks; /* r */
 };
@@ -97,9 +97,10 @@ static void set_waves(struct wt_wave_result *result, struct geometry *geometry)
 	result->last_wave_blocks = (int64_t)geometry->last_blocks;
 }
 
+/* A single wave has r = G > U, so it comes out as 0. */
 static int64_t form_independent(const struct geometry *g)
 {
-	if (g->wave_count == 1 || g->last_blocks >= g->usable_sms)
+	if (g->last_blocks >= g->usable_sms)
 		return 0;
 	return divide_rounded(g->duration_ns * (g->usable_sms - g->last_blocks), g->wave_count);
 }
@@ -135,8 +136,7 @@ static void set_wave(struct wt_wave_result *result, const struct geometry *geome
 	form_sm_ns[WT_WAVE_INDEPENDENT] = form_independent(geometry);
 	form_sm_ns[WT_WAVE_SHARED] = form_shared(geometry);
 	/* One wave has nothing before it that could end unevenly. */
-	form_sm_ns[WT_WAVE_JITTER] =
-	        geometry->wave_count > 1 ? form_jitter(geometry) : form_sm_ns[WT_WAVE_INDEPENDENT];
+	form_sm_ns[WT_WAVE_JITTER] = geometry->wave_count > 1 ? form_jitter(geometry) : 0;
 	result->wave_sm_ns = form_sm_ns[0];
 	result->wave_max_sm_ns = form_sm_ns[0];
 	for (int i = 1; i < WT_WAVE_FORM_MAX; i++) {

@@ -31,7 +31,7 @@
  *                 Blocks of an SM share its throughput: an SM is busy for as
  *                 long as its number of blocks says, b plays no part, and the
  *                 fullest SM has ceil(G / U).
- *   jitter        (T / n) * U * (1 - r / C)^b, n > 1
+ *   jitter        (T / n) * U * (1 - r / C)^b, n > 1; 0 for n = 1
  *                 Blocks end at uneven times, so the last r land on random
  *                 slots; an SM is idle if none of its b slots got one.
  *
@@ -40,14 +40,16 @@
  *
  * Measured on an H200 (132 SMs; each block noted its SM and its times):
  * underfill exact to 0.2 %. Blocks that wait on the clock: independent, within
- * 1 % (6,521 SM-us for 6,560 of the form, 5,358 for 5,409), but 8 per SM leave
- * 5 % where the form gives 0, for their ends drift apart. FMA-bound blocks, 1 to
- * 8 per SM, 0.6 to 3.3 waves: shared, within 0.4 points of S * T in all cases
- * but one (1.8 points). Memory-bound blocks: all forms agree at 1 per SM; at 2
- * to 4 near the greater of independent and jitter; at 8 in between, and once
- * above all three (0.23 of S * T where the greatest was 0.05). So the range is
- * what the geometry knows, not a guarantee, and idle SMs are not time lost while
- * DRAM is saturated.
+ * 1 % (6,521 SM-us for 6,560 of the form, 5,358 for 5,409), but 8 per SM left
+ * 5.6 % of S * T where the form gives 0, for their ends drift apart. FMA-bound
+ * blocks, 1 to 8 per SM, 0.6 to 3.3 waves: shared, within 0.4 points of S * T in
+ * all cases but one (1.8 points). Memory-bound blocks: all forms agree at 1 per
+ * SM; at 2 to 4 near the greater of independent and jitter; at 8 in between, and
+ * once above all three (0.23 of S * T where the greatest was 0.05); in less than
+ * one wave about 0.03, far below shared. So the range is what the geometry knows,
+ * not a guarantee, and idle SMs are not time lost while DRAM is saturated. For
+ * clusters underfill is a lower bound, since blocks of one cluster may share an
+ * SM while others are empty.
  *
  * Not judged: cooperative and persistent launches, whose blocks don't come in
  * waves; launches whose C isn't known, unless G <= S settles it. What isn't

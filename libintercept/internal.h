@@ -137,6 +137,16 @@ void *wt_share_lookup(const char *symbol, void *real);
 
 /* ---- cupti.c */
 
+/*
+ * LINK RECORDS. Measured on an H200, CUPTI 13.0: cuptiActivityEnableDriverApi(cbid, 1) alone works
+ * only before the context exists, and an application's Enable(DRIVER) + Disable(DRIVER) ends it for
+ * good. Enabling kind DRIVER and switching every other cbid off (1 until the first refusal, 0.5 ms)
+ * works at any time, gives exactly one record per launch call and costs nothing measurable. So the
+ * kind stays on for good; what the application enables and disables is which cbids are on.
+ * An application's timestamp callback (PyTorch's Kineto registers one) must not reach CUPTI: it
+ * would rescale our records. share.c converts the copies instead.
+ */
+
 enum wt_cupti_state {
 	WT_CUPTI_NONE = 0,
 	WT_CUPTI_ARMING = 1,

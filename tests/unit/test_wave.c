@@ -33,11 +33,14 @@ static struct wt_wave_result judge_plain(int32_t sms, int32_t blocks_per_sm, uin
 	return judge(make_launch(sms, blocks_per_sm, blocks, duration_ns));
 }
 
-/* Deterministic numbers (64-bit LCG, high bits); n > 0. */
+/* Deterministic numbers, all 64 bits of them (the mixer of splitmix64); n > 0. */
 static uint64_t random_below(uint64_t *state, uint64_t n)
 {
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (*state >> 24) % n;
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return (z ^ (z >> 31)) % n;
 }
 
 /* ---- simulations ---- */
@@ -155,7 +158,7 @@ static void test_against_schedules(bool is_shared, enum wt_wave_form form, const
 				compared_count++;
 				differ_count += llabs(got - llround(idle_sm_ns)) > 2;
 			}
-	ok(compared_count > 3000 && differ_count == 0, "%s: %d schedules, %d differ", what,
+	ok(compared_count > 1800 && differ_count == 0, "%s: %d schedules, %d differ", what,
 	   compared_count, differ_count);
 }
 
@@ -193,13 +196,11 @@ static void test_jitter_against_draws(void)
 		for (int last = 1; last <= H200_SMS * slots; last += 37) {
 			struct wt_wave_result r = judge_plain(
 			        H200_SMS, slots, (uint32_t)(2 * H200_SMS * slots + last), 3000000);
-			double idle_share =
-			        draw_empty_sms(H200_SMS, slots, last) / H200_SMS / r.waves;
+			double idle_share = draw_empty_sms(H200_SMS, slots, last) / H200_SMS / 3;
 			double form_share =
 			        (double)r.form_sm_ns[WT_WAVE_JITTER] / (3000000.0 * H200_SMS);
 
-			/* T / n per wave, and 1 point for the draws and for slots being finite. */
-			idle_share *= r.waves / 3;
+			/* 1 point, for the draws and for slots being finite. */
 			compared_count++;
 			differ_count += fabs(idle_share - form_share) > 0.01;
 		}
@@ -226,6 +227,9 @@ static void test_clock_bound_measurements(void)
 	is_near((double)r.underfill_sm_ns, 3352e3, 4e3, "66 blocks: underfill");
 	is_near((double)r.underfill_sm_ns, 3357e3, 17e3, "66 blocks: measured");
 	is_i64(r.wave_max_sm_ns, 0, "66 blocks: no wave besides");
+	r = judge_plain(H200_SMS, 8, 200, 100000);
+	is_i64(r.wave_sm_ns + r.form_sm_ns[WT_WAVE_JITTER], 0, "200 blocks, one wave: no tail");
+	is_i64(r.wave_max_sm_ns, 3200000, "unless the blocks of an SM share it");
 	r = judge_plain(H200_SMS, 2, 396, 100000);
 	is_i64(r.form_sm_ns[WT_WAVE_INDEPENDENT], 0, "396 blocks: half a wave, no SM without");
 }
@@ -424,12 +428,9 @@ static void test_random_launches(void)
 		struct wt_wave_result r = judge(launch);
 
 		if (!is_sound(&launch, &r) && unsound_count++ == 0)
-			printf("# launch %d: T %" PRId64 " S %d b %d G %" PRIu64 " C %" PRId64
-			       " underfill %" PRId64 " wave %" PRId64 "..%" PRId64
-			       " unjudged %" PRId64 "\n",
-			       i, launch.duration_ns, launch.sm_count, launch.blocks_per_sm,
-			       r.grid_blocks, r.resident_blocks, r.underfill_sm_ns, r.wave_sm_ns,
-			       r.wave_max_sm_ns, r.unjudged_sm_ns);
+			printf("# launch %d: T %" PRId64 " S %d b %d G %" PRIu64 "\n", i,
+			       launch.duration_ns, launch.sm_count, launch.blocks_per_sm,
+			       r.grid_blocks);
 		judged_count += r.is_judged;
 	}
 	is_i64(unsound_count, 0, "random launches: parts within S * T, least <= greatest");
@@ -475,12 +476,23 @@ static void test_orders(void)
 	is_i64(unproportional_count, 0, "twice the time: twice the idle SM-time");
 }
 
+static void test_rounding(void)
+{
+	struct wt_wave_result r = judge_plain(2, 1, 3, 5);
+
+	is_i64(r.form_sm_ns[WT_WAVE_INDEPENDENT], 3, "5 / 2 rounds to 3");
+	r = judge_plain(3, 1, 7, 7);
+	is_i64(r.form_sm_ns[WT_WAVE_SHARED], 5, "7 * 2 / 3 rounds to 5");
+	r = judge_plain(5000, 1, 1, INT64_MAX);
+	is_i64(r.underfill_sm_ns, INT64_MAX / 5000 * 4999, "beyond int64 the duration is cut off");
+}
+
 static void test_grid_product(void)
 {
 	const uint32_t largest[3] = {2147483647, 65535, 65535};
 	const uint32_t beyond[3] = {UINT32_MAX, UINT32_MAX, 2};
 
-	ok(wt_wave_grid_blocks(largest) == 9223090557583032575u, "the largest grid of CUDA");
+	ok(wt_wave_grid_blocks(largest) == 9223090559730712575u, "the largest grid of CUDA");
 	ok(wt_wave_grid_blocks(beyond) == UINT64_MAX, "beyond 64 bits: saturated");
 }
 
@@ -497,6 +509,7 @@ int main(void)
 	test_random_launches();
 	test_whole_waves();
 	test_orders();
+	test_rounding();
 	test_grid_product();
 	return tap_done();
 }
