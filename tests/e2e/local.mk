@@ -1,0 +1,15 @@
+# End-to-end tests: the real library, daemon and command line over the simulated GPU.
+e2e_tests = \
+	tests/e2e/0100-left-alone.sh \
+	tests/e2e/0200-launches.sh \
+	tests/e2e/0300-endings.sh \
+	tests/e2e/0400-kill9.sh \
+	tests/e2e/0500-surroundings.sh \
+	tests/e2e/0600-profiler.sh \
+	tests/e2e/0700-no-strangers.sh
+
+TESTS += $(e2e_tests)
+EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)
+
+check_PROGRAMS += tests/fake/app_guest
+tests_fake_app_guest_SOURCES = tests/fake/app_guest.c $(fake_app_driver)

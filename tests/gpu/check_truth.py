@@ -6,10 +6,13 @@
 
 Each measured launch is matched with its row of the run file by ordinal, then checked:
 
-  geometry   name, grid, block; blocks per SM and waves equal to what the CUDA runtime said
-  model      underfill and the wave range equal to the closed forms, worked out by truth.cu
+  model      blocks per SM and waves equal to what the CUDA runtime said; underfill and the wave
+             range equal to the closed forms, worked out by truth.cu
   underfill  within 2 % of the true one
   tail       inside [wave_sm_ns, wave_max_sm_ns]
+
+and over all launches that linked calls are in the order in which the kernels ran, since truth
+launches from one thread into one stream.
 
 Two things make truth and model differ although both are right, and are allowed for:
   * CUPTI's duration includes the launch and drain of the grid: 0.6 to 0.7 us on an H200. Up to
@@ -49,7 +52,9 @@ def read_truth(path):
       if fields[0].startswith("#"):
         headers[fields[0][1:]] = fields[1:]
       elif fields[0] in ("launch", "total"):
-        values = dict(zip(headers[fields[0]], fields[1:], strict=True))
+        if len(fields) - 1 != len(headers.get(fields[0], ())):
+          runfile.fail(f"{path}: a line is cut off: the run did not finish")
+        values = dict(zip(headers[fields[0]], fields[1:]))
         if fields[0] == "total":
           totals = {name: int(value) for name, value in values.items()}
         else:
@@ -69,7 +74,8 @@ def read_launches(path):
   names = dict(runfile.select(run, runfile.KERNEL_TABLE, ("kernel_id", "name")))
   rows = [dict(row) for row in runfile.select(run, runfile.LAUNCH_VIEW, runfile.LAUNCH_COLUMNS)]
   rows = [row | {"kernel": names[row["kernel_id"]]} for row in rows]
-  rows = [row for row in rows if row["kernel"].startswith("truth_") and row["graph_node_id"] is None]
+  rows = [row for row in rows
+          if row["kernel"].startswith("truth_") and row["graph_node_id"] is None]
   processes = {row["process_id"] for row in rows}
   if len(processes) != 1:
     runfile.fail(f"{path}: kernels of truth in {len(processes)} processes, one is needed")
@@ -98,7 +104,8 @@ def match(launches, totals, rows):
   pairs = [(truth, rows[truth["ordinal"]]) for truth in launches]
   for truth, row in pairs:
     want = (truth["kernel"], truth["grid"], 1, 1, truth["block"], 1, 1)
-    have = (row["kernel"],) + tuple(row[f"{what}_{axis}"] for what in ("grid", "block") for axis in "xyz")
+    have = (row["kernel"],) + tuple(row[f"{what}_{axis}"]
+                                    for what in ("grid", "block") for axis in "xyz")
     if want != have:
       runfile.fail(f"launch {truth['ordinal']}: truth has {want}, the run file {have}")
   residual_ns, drift = clock_residual(pairs)
@@ -109,12 +116,17 @@ def match(launches, totals, rows):
   return pairs
 
 
+def count_disorder(rows):
+  """Neighbours, by start, whose launch calls came the other way round."""
+  order = [row["launch_seq"] for row in rows if row["launch_seq"] is not None]
+  print(f"linked {len(order)} of {len(rows)} launches")
+  return sum(after <= before for before, after in zip(order, order[1:]))
+
+
 def judge_model(truth, row):
   """What the run file derived against the runtime's occupancy and truth's closed forms."""
   total_sm_ns = truth["sms"] * (row["end_ns"] - row["start_ns"])
   forms = [truth[name] * total_sm_ns for name in FORMS]
-  if truth["blocks_per_sm"] * truth["sms"] >= truth["grid"]:
-    forms = [0.0, truth["shared"] * total_sm_ns]
   idle_sms = max(0, truth["sms"] - truth["grid"])
   wanted = {
     "underfill_sm_ns": idle_sms * (row["end_ns"] - row["start_ns"]),
@@ -155,8 +167,12 @@ def judge_tail(truth, row):
 
 
 def describe(truth, row, verdicts):
+  """One line of the table; shares of SMs x truth's duration, in percent."""
   total_sm_ns = truth["sms"] * truth["dur_ns"]
-  share = lambda value: "      ." if value is None else f"{100 * value / total_sm_ns:7.2f}"
+
+  def share(value):
+    return "      ." if value is None else f"{100 * value / total_sm_ns:7.2f}"
+
   kind = truth["kind"] + ("" if truth["even"] else "*")
   return (f"{truth['ordinal']:7d} {truth['section']:5s} {kind:7s} {truth['blocks_per_sm']:2d} "
           f"{truth['grid']:6d} {truth['waves']:7.3f} {truth['dur_ns'] / 1e3:8.2f} "
@@ -173,7 +189,9 @@ def main():
   arguments = parser.parse_args()
 
   launches, totals = read_truth(arguments.truth)
-  pairs = match(launches, totals, read_launches(arguments.run))
+  rows = read_launches(arguments.run)
+  pairs = match(launches, totals, rows)
+  disorder = count_disorder(rows)
   print("share of SMs x duration in %; RAMP is CUPTI's duration less truth's; * blocks of unequal "
         "length")
   print(f"{'LAUNCH':>7s} {'':5s} {'KIND':7s} {'B':>2s} {'GRID':>6s} {'WAVES':>7s} {'US':>8s} "
@@ -183,10 +201,14 @@ def main():
   for truth, row in pairs:
     verdicts = judge_underfill(truth, row), judge_tail(truth, row)
     print(describe(truth, row, verdicts))
+    if verdicts[1] not in ("ok", "ramp"):
+      print(f"        blocks of {truth['block_min_ns'] / 1e3:.2f} to "
+            f"{truth['block_max_ns'] / 1e3:.2f} us on {truth['sms_used']} SMs")
     wrong = judge_model(truth, row)
     if wrong:
       print(f"        model: {wrong}")
-    for what, verdict in zip(("underfill", "tail", "model"), verdicts + ("FAIL" if wrong else "ok",)):
+    verdicts += ("FAIL" if wrong else "ok",)
+    for what, verdict in zip(("underfill", "tail", "model"), verdicts):
       key = (truth["kind"] + ("" if truth["even"] else "*"), what)
       counts.setdefault(key, {}).setdefault(verdict, 0)
       counts[key][verdict] += 1
@@ -194,6 +216,9 @@ def main():
     print(f"{kind:7s} {what:9s} " + " ".join(f"{name} {n}" for name, n in sorted(verdicts.items())))
   ramps = sorted(row["end_ns"] - row["start_ns"] - truth["dur_ns"] for truth, row in pairs)
   failed = sum(verdicts.get("FAIL", 0) for verdicts in counts.values())
+  if disorder:
+    print(f"link: {disorder} launches are linked out of order")
+    failed += disorder
   print(f"ramp_ns min {ramps[0]} median {ramps[len(ramps) // 2]} max {ramps[-1]}")
   print(f"verdict: {'FAIL' if failed else 'ok'}, {len(pairs)} launches, {failed} checks failed")
   return 1 if failed else 0

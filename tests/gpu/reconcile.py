@@ -25,7 +25,10 @@ COUNTS = runfile.LOSS_COLUMNS[1:]
 
 def sums_of(process, rows):
   """(what, left side, right side) of each equation that must hold."""
-  total = lambda *names: sum(process[name] for name in names)
+
+  def total(*names):
+    return sum(process[name] for name in names)
+
   return [
     ("attempted = stored + dropped + torn", process["launches_attempted"],
      total("launches_stored", "launches_dropped", "launches_torn")),
@@ -43,10 +46,12 @@ def sums_of(process, rows):
 
 
 def problems_of(process, rows):
+  unknown = [f"{name} is unknown" for name in COUNTS if process[name] is None]
+  if unknown:
+    return unknown
   wrong = [f"{what}: {left} against {right}" for what, left, right in sums_of(process, rows)
            if left != right]
-  return wrong + [f"{name} is {process[name]}" for name in COUNTS
-                  if process[name] is None or process[name] < 0]
+  return wrong + [f"{name} is {process[name]}" for name in COUNTS if process[name] < 0]
 
 
 def count_rows(run):
@@ -69,11 +74,12 @@ def parse_expectation(text):
 def print_process(process):
   print(f"process {process['process_id']}")
   for name in COUNTS:
-    print(f"  {name:24s} {process[name]:>12}")
-  print(f"  hooked {process['launches_attempted']} - captured {process['launches_captured']} - failed "
-        f"{process['launches_failed']} + graph nodes {process['kernels_graph']} = "
-        f"{process['launches_attempted'] - process['launches_captured'] - process['launches_failed'] + process['kernels_graph']}"
-        f", kernel records {process['kernels']}")
+    print(f"  {name:24s} {'.' if process[name] is None else process[name]:>12}")
+  names = ("launches_attempted", "launches_captured", "launches_failed", "kernels_graph", "kernels")
+  if None not in [process[name] for name in names]:
+    hooked, captured, failed, graph, kernels = (process[name] for name in names)
+    print(f"  hooked {hooked} - captured {captured} - failed {failed} + graph nodes {graph} = "
+          f"{hooked - captured - failed + graph}, kernel records {kernels}")
 
 
 def main():
@@ -92,10 +98,10 @@ def main():
     runfile.fail("reconcile: no process in the run file")
   problems = []
   if arguments.tsv:
-    print("\t".join(runfile.LOSS_COLUMNS))
+    print(*runfile.LOSS_COLUMNS, sep="\t")
   for process in processes:
     if arguments.tsv:
-      print("\t".join(str(process[name]) for name in runfile.LOSS_COLUMNS))
+      print(*(process[name] for name in runfile.LOSS_COLUMNS), sep="\t")
     else:
       print_process(process)
     problems += [f"process {process['process_id']}: {problem}"
@@ -107,7 +113,8 @@ def main():
   for problem in problems:
     print(f"reconcile: {problem}", file=sys.stderr)
   if not arguments.tsv:
-    print(f"verdict: {'FAIL' if problems else 'ok'}")
+    print("verdict: " + (f"FAIL, {len(problems)} problems, the first: {problems[0]}" if problems
+                         else f"ok, {len(processes)} processes"))
   return 1 if problems else 0
 
 

@@ -30,7 +30,8 @@ def find_run_file(path):
   """PATH itself, or the one run file of a data directory (or of its runs/)."""
   if not os.path.isdir(path):
     return path
-  found = sorted(glob.glob(os.path.join(path, "*.db")) + glob.glob(os.path.join(path, "runs", "*.db")))
+  found = [name for folder in (path, os.path.join(path, "runs"))
+           for name in glob.glob(os.path.join(folder, "*.db"))]
   if len(found) != 1:
     raise RunFileError(f"{path}: {len(found)} run files, one is needed")
   return found[0]
@@ -47,10 +48,10 @@ def open_run_file(path):
   return connection
 
 
-def select(connection, view, columns, order=""):
-  """All rows of a view, these columns; a missing column or view is one clear line."""
+def select(connection, view, columns, clause=""):
+  """Rows of a view, these columns, CLAUSE after its name."""
   try:
-    return connection.execute(f"SELECT {', '.join(columns)} FROM {view} {order}").fetchall()
+    return connection.execute(f"SELECT {', '.join(columns)} FROM {view} {clause}").fetchall()
   except sqlite3.Error as error:
     raise RunFileError(f"reading {view}: {error}") from error
 

@@ -274,6 +274,7 @@ static bool parse_count(const char *text, int *ret_count)
 
 int main(int argc, char **argv)
 {
+	cudaError_t error;
 	int devices = 0, at = 1;
 
 	if (at < argc && !strcmp(argv[at], "--tsv")) {
@@ -288,8 +289,9 @@ int main(int argc, char **argv)
 		if (argc - at > (count ? 2 : 1) ||
 		    (argc - at == 2 && !parse_count(argv[at + 1], &count)))
 			return usage();
-		if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-			fprintf(stderr, "truth: no CUDA device\n");
+		error = cudaGetDeviceCount(&devices);
+		if (error != cudaSuccess || devices == 0) {
+			fprintf(stderr, "truth: no CUDA device: %s\n", cudaGetErrorString(error));
 			return 77;
 		}
 		CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));

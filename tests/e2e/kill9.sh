@@ -1,0 +1,86 @@
+#!/bin/sh
+# kill9.sh APP-KILLS DAEMON-KILLS: kill -9 at random moments (not a test by itself: make check
+# runs it with 10 and 10 through 0400-kill9.sh, make stress with 500 and 200).
+#
+# After every kill of an application: attempted (counted by the simulated driver in a file that
+# survives the kill) = stored + counted losses, within the calls that were inside the hook at
+# that moment. After kills of the daemon: no launch is missing, none is there twice.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+app_kills=$1
+daemon_kills=$2
+app=$top_builddir/tests/fake/app_launch
+counters=$top_builddir/tests/fake/fake_counters
+threads=3
+
+random() { # 0 .. LIMIT-1
+  awk -v limit="$1" -v seed="$(od -An -N4 -tu4 /dev/urandom)" 'BEGIN { srand(seed); print int(rand() * limit) }'
+}
+daemon_pid() {
+  pgrep -f -- "wavetapd.*" 2>/dev/null | while read -r pid; do
+    tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q "^WAVETAP_DIR=$data\$" && echo "$pid" && break
+  done
+}
+
+bad=0
+torn_total=0
+i=0
+while [ "$i" -lt "$app_kills" ]; do
+  i=$((i + 1))
+  export WAVETAP_RUN="kill-app-$i"
+  export WTFAKE_COUNTERS="$work/counters.$i"
+  LD_PRELOAD=$library "$app" --launches 1000000 --threads "$threads" --graph 4 --us 20 >/dev/null 2>&1 &
+  victim=$!
+  sleep "0.$((100 + $(random 300)))"
+  kill -9 "$victim"
+  wait "$victim" 2>/dev/null
+  settle || bad=$((bad + 1))
+  attempted=$("$counters" "$WTFAKE_COUNTERS" launch_attempted | sed 's/.*[= ]//')
+  # A call that died inside the driver was counted there and never returned to the hook.
+  line=$(sql "SELECT launches_attempted, launches_stored, launches_dropped, launches_torn, unexplained,
+     (SELECT count(*) FROM launch_call) = launches_stored,
+     (SELECT count(DISTINCT seq) FROM launch_call) = launches_stored FROM loss" | tr '|' ' ')
+  # shellcheck disable=SC2086 # a list of numbers
+  set -- $line
+  torn_total=$((torn_total + ${4:-0}))
+  if [ $# != 7 ] || [ $((attempted - $1)) -lt 0 ] || [ $((attempted - $1)) -gt "$threads" ] ||
+    [ "$1" != $(($2 + $3 + $4)) ] || [ "$4" -lt 0 ] || [ "$4" -gt "$threads" ] ||
+    [ "$5" != 0 ] || [ "$6" != 1 ] || [ "$7" != 1 ]; then
+    echo "# app kill $i: driver saw $attempted; attempted stored dropped torn unexplained rows distinct: $line"
+    bad=$((bad + 1))
+  fi
+  rm -f "$WTFAKE_COUNTERS" "$data"/runs/*
+done
+is "$bad" 0 "$app_kills kills of the application: the books balance ($torn_total launches torn in all)"
+unset WTFAKE_COUNTERS
+
+# One long-lived application; its daemon killed again and again. The next one is started by hand,
+# as a supervisor or the next process would.
+export WAVETAP_RUN=kill-daemon
+LD_PRELOAD=$library "$app" --launches 100000000 --threads "$threads" --graph 4 --rate 20000 --us 20 >/dev/null 2>&1 &
+victim=$!
+i=0
+killed=0
+while [ "$i" -lt "$daemon_kills" ]; do
+  i=$((i + 1))
+  sleep "0.$((50 + $(random 250)))"
+  pid=$(daemon_pid)
+  if [ -n "$pid" ]; then
+    kill -9 "$pid" && killed=$((killed + 1))
+  fi
+  "$top_builddir/wavetapd" --spawned
+done
+kill -INT "$victim" 2>/dev/null
+kill -9 "$victim" 2>/dev/null
+wait "$victim" 2>/dev/null
+ok "the daemon was killed ($killed times)" test "$killed" -ge $((daemon_kills / 2))
+ok "the daemon after that drains everything and ends" settle
+is "$(sql "SELECT count(*) FROM proc")" 1 "one process in the run file"
+is "$(sql "SELECT count(*) - count(DISTINCT seq) FROM launch_call")" 0 "no launch is there twice"
+is "$(sql "SELECT count(*) - count(DISTINCT correlation_id || '-' || coalesce(graph_node_id, 0)) FROM kernel_exec")" 0 \
+  "no kernel is there twice"
+is "$(sql "SELECT max(seq) + 1 - count(*) - (SELECT launches_dropped + launches_torn FROM loss) FROM launch_call
+  HAVING max(seq) + 1 - count(*) > (SELECT launches_dropped + launches_torn FROM loss)")" "" "no launch is missing"
+check_books
+is "$(ls "$shm")" "" "shared memory is clean"
+done_testing

@@ -1,0 +1,297 @@
+#!/bin/sh
+# tests/gpu/run.sh [SECTION...]: the suite on hardware. Builds nothing.
+#
+#   WAVETAP_BUILD    folder with libwavetap.so, wavetap, wavetapd, truth, occupancy_matrix (and, if
+#                    the machine lacks libraries they need, those in lib/)
+#   OUT              where summary.txt and logs.tar.gz go; default: a fresh folder in TMPDIR
+#   PYTHON           interpreter with PyTorch; default python3
+#   WAVETAP_GPU_PAIRS        bare/observed pairs of `cost`; default 5
+#   WAVETAP_GPU_LIMIT_S      seconds any one command may take; default 240
+#   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
+#
+# Sections: occupancy waves tail eager compile profiler profiler-compile preload-vs-run cost; all of
+# them by default. Each workload runs under plain LD_PRELOAD= and under `wavetap run --`, each time
+# with a data directory of its own. README.md says what a section checks.
+#
+# Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
+set -u
+
+SECTIONS='occupancy waves tail eager compile profiler profiler-compile preload-vs-run cost'
+MODES='preload run'
+EMPTY_LAUNCHES=20000
+here=$(cd "$(dirname "$0")" && pwd) || exit 1
+python=${PYTHON:-python3}
+limit_s=${WAVETAP_GPU_LIMIT_S:-240}
+pairs=${WAVETAP_GPU_PAIRS:-5}
+
+die() {
+  echo "run.sh: $*" >&2
+  exit 2
+}
+
+# ---- where things are
+
+check_arguments() {
+  for section in "$@"; do
+    case " $SECTIONS " in
+      *" $section "*) ;;
+      *) die "no section \"$section\"; there are: $SECTIONS" ;;
+    esac
+  done
+}
+
+has_device_node() {
+  for node in /dev/nvidia[0-9]* /dev/dxg /dev/nvhost-gpu /dev/nvgpu; do
+    test -e "$node" && return 0
+  done
+  return 1
+}
+
+find_build() {
+  test -n "${WAVETAP_BUILD:-}" || die 'WAVETAP_BUILD is not set: the folder with the programs'
+  build=$(cd "$WAVETAP_BUILD" && pwd -P) || exit 2
+  for program in libwavetap.so wavetap wavetapd truth occupancy_matrix; do
+    test -e "$build/$program" || die "$build/$program is missing"
+  done
+  if test -d "$build/lib"; then
+    LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+  fi
+}
+
+# ---- running a command bare or observed
+# run_bare LOG COMMAND...; run_observed MODE DIR LOG COMMAND...: stdout to LOG.out, stderr to
+# LOG.err; the exit status is the command's. DIR is the data directory.
+
+run_bare() {
+  bare_log=$1
+  shift
+  timeout "$limit_s" "$@" >"$bare_log.out" 2>"$bare_log.err"
+}
+
+run_observed() {
+  how=$1 dir=$2 observed_log=$3
+  shift 3
+  mkdir -p "$dir"
+  if test "$how" = preload; then
+    set -- LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$build/libwavetap.so" "$@"
+  else
+    set -- "$build/wavetap" run -- "$@"
+  fi
+  timeout "$limit_s" env WAVETAP_DIR="$dir" "$@" >"$observed_log.out" 2>"$observed_log.err"
+  observed_rc=$?
+  await_daemons "$how"
+  return "$observed_rc"
+}
+
+# Daemons end by themselves once their segments are drained; then the run files are complete.
+await_daemons() {
+  waits=0
+  while daemon_runs; do
+    waits=$((waits + 1))
+    if test "$waits" -gt 600; then
+      report daemon "$1" FAIL "wavetapd still runs 60 s after the program ended"
+      return
+    fi
+    sleep 0.1
+  done
+}
+
+daemon_runs() {
+  for link in /proc/[0-9]*/exe; do
+    test "$(readlink "$link" 2>/dev/null)" = "$build/wavetapd" && return 0
+  done
+  return 1
+}
+
+# ---- verdicts
+
+# report SECTION MODE VERDICT DETAIL: a row of the closing table.
+report() {
+  printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" >>"$work/results.tsv"
+  printf '%-16s %-8s %-5s %s\n' "$1" "$2" "$3" "$4"
+}
+
+# judge SECTION MODE WHAT LOG COMMAND...: COMMAND's output to LOG.txt; its exit status decides.
+judge() {
+  judged=$1 judged_mode=$2 what=$3 findings=$4.txt
+  shift 4
+  "$@" >"$findings" 2>&1
+  judge_rc=$?
+  case $judge_rc in
+    0) verdict=ok ;;
+    77) verdict=skip ;;
+    *) verdict=FAIL ;;
+  esac
+  report "$judged" "$judged_mode" "$verdict" "$what: $(tail -n 1 "$findings")"
+  return "$judge_rc"
+}
+
+# ended SECTION MODE LOG RC: false, and reported, unless the workload exited with 0.
+ended() {
+  test "$4" -eq 0 && return 0
+  report "$1" "$2" FAIL "workload: exit status $4: $(tail -n 1 "$3.err")"
+  return 1
+}
+
+# total FILE COLUMN: a number of truth's totals; launched, captured, graph_launches, graph_kernels.
+total() {
+  awk -F '\t' -v column="$2" '
+    $1 == "#total" { for (i = 2; i <= NF; i++) if ($i == column) at = i }
+    $1 == "total" { print $at }' "$1"
+}
+
+# ---- sections
+
+section_occupancy() {
+  judge occupancy - 'calculator against driver' "$work/occupancy" "$build/occupancy_matrix"
+}
+
+# truth_section NAME: truth's blocks against the run file, and nothing lost.
+truth_section() {
+  for mode in $MODES; do
+    log=$work/$1-$mode
+    run_observed "$mode" "$log.d" "$log" "$build/truth" --tsv "$1"
+    ended "$1" "$mode" "$log" $? || continue
+    launched=$(total "$log.out" launched)
+    judge "$1" "$mode" loss "$log.loss" "$python" "$here/reconcile.py" \
+      --expect "launches_attempted=$launched" --expect "kernels=$launched" "$log.d"
+    judge "$1" "$mode" truth "$log.check" "$python" "$here/check_truth.py" "$log.out" "$log.d"
+  done
+}
+
+# train_section NAME ARGUMENT...: train.py bare and observed: same work, nothing lost.
+train_section() {
+  name=$1
+  shift
+  bare=$work/$name-bare
+  run_bare "$bare" "$python" "$here/train.py" "$@"
+  ended "$name" bare "$bare" $? || return
+  report "$name" bare ok "$(grep '^TRAIN' "$bare.out")"
+  for mode in $MODES; do
+    log=$work/$name-$mode
+    run_observed "$mode" "$log.d" "$log" "$python" "$here/train.py" "$@"
+    ended "$name" "$mode" "$log" $? || continue
+    judge "$name" "$mode" 'same as bare' "$log.same" "$python" "$here/compare_train.py" \
+      "$bare.out" "$log.out"
+    judge "$name" "$mode" loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+    env WAVETAP_DIR="$log.d" "$build/wavetap" top >"$log.top.txt" 2>&1 ||
+      report "$name" "$mode" FAIL "wavetap top: $(tail -n 1 "$log.top.txt")"
+  done
+}
+
+# Both ways of starting must see the same launches and leave the program alone.
+section_preload_vs_run() {
+  for mode in $MODES; do
+    log=$work/both-$mode
+    run_observed "$mode" "$log.d" "$log" "$python" "$here/train.py" eager --steps 20
+    ended preload-vs-run "$mode" "$log" $? || return
+    "$python" "$here/reconcile.py" --tsv "$log.d" 2>&1 | cut -f 2- >"$log.counts"
+    run_observed "$mode" "$log-exit.d" "$log-exit" "$python" -c 'raise SystemExit(7)'
+    rc=$?
+    test "$rc" -eq 7 && verdict=ok || verdict=FAIL
+    report preload-vs-run "$mode" "$verdict" "exit status of a program that ends with 7: $rc"
+  done
+  judge preload-vs-run both 'same counts' "$work/both" \
+    same_file "$work/both-preload.counts" "$work/both-run.counts"
+  judge preload-vs-run preload 'words of ours on stdout or stderr' "$work/both-silent" \
+    without_line '^wavetap|libwavetap' "$work/both-preload.out" "$work/both-preload.err"
+}
+
+same_file() {
+  diff "$1" "$2" && echo "$(($(wc -l <"$1") - 1)) processes, all columns equal"
+}
+
+without_line() {
+  pattern=$1
+  shift
+  ! grep -E "$pattern" "$@" && echo none
+}
+
+# cost_of COMMAND ARGUMENT...: interleaved pairs of one sub-command of truth.
+cost_of() {
+  files='' pair=0
+  while test "$pair" -lt "$pairs"; do
+    pair=$((pair + 1))
+    bare=$work/cost-$1-bare-$pair log=$work/cost-$1-preload-$pair
+    run_bare "$bare" "$build/truth" --tsv "$@"
+    ended cost bare "$bare" $? || return
+    run_observed preload "$log.d" "$log" "$build/truth" --tsv "$@"
+    ended cost preload "$log" $? || return
+    "$python" "$here/reconcile.py" "$log.d" >"$log.loss.txt" 2>&1 ||
+      report cost preload FAIL "loss, pair $pair of $1: $(tail -n 1 "$log.loss.txt")"
+    rm -rf "$log.d"
+    files="$files $bare.out $log.out"
+  done
+  # shellcheck disable=SC2086 # names without spaces, made above
+  judge cost preload "$1" "$work/cost-$1" "$python" "$here/cost_table.py" $files
+  cat "$work/cost-$1.txt"
+}
+
+run_section() {
+  case $1 in
+    occupancy) section_occupancy ;;
+    waves | tail) truth_section "$1" ;;
+    eager) train_section eager eager ;;
+    compile) train_section compile compile ;;
+    profiler) train_section profiler eager --steps 60 --profiler 3 ;;
+    profiler-compile)
+      train_section profiler-compile compile --steps 60 --profiler 3 --attach-first
+      ;;
+    preload-vs-run) section_preload_vs_run ;;
+    cost) cost_of empty "$EMPTY_LAUNCHES" && cost_of graph ;;
+  esac
+}
+
+# ---- the whole
+
+segments() {
+  find /dev/shm -maxdepth 1 -name "wavetap-$(id -u)-*.seg" 2>/dev/null | sort
+}
+
+same_segments() {
+  comm -13 "$1" "$2"
+  test "$(comm -13 "$1" "$2" | wc -l)" -eq 0 && echo none
+}
+
+finish() {
+  out=${OUT:-$(mktemp -d "${TMPDIR:-/tmp}/wavetap-gpu-out.XXXXXX")}
+  mkdir -p "$out"
+  {
+    "$build/truth" device
+    awk -F '\t' '{ printf "%-16s %-8s %-5s %s\n", $1, $2, $3, $4 }' "$work/results.tsv"
+    awk -F '\t' '{ n[$3]++ }
+      END { printf "%d passed, %d failed, %d skipped\n", n["ok"], n["FAIL"], n["skip"] }' \
+      "$work/results.tsv"
+  } >"$out/summary.txt"
+  test "${WAVETAP_GPU_KEEP_RUNS:-0}" = 1 || rm -rf "$work"/*.d
+  tar -C "$work" -czf "$out/logs.tar.gz" .
+  rm -rf "$work"
+  echo
+  cat "$out/summary.txt"
+  echo "logs: $out/logs.tar.gz"
+}
+
+check_arguments "$@"
+test -n "${WAVETAP_BUILD:-}" || has_device_node || {
+  echo 'run.sh: no CUDA device: skipped' >&2
+  exit 77
+}
+find_build
+"$build/truth" device
+rc=$?
+test "$rc" -eq 0 || exit "$rc"
+work=$(mktemp -d "${TMPDIR:-/tmp}/wavetap-gpu.XXXXXX") || exit 1
+: >"$work/results.tsv"
+segments >"$work/segments.before"
+# shellcheck disable=SC2086 # a list of names
+test $# -gt 0 || set -- $SECTIONS
+for selected in "$@"; do
+  echo "== $selected"
+  run_section "$selected"
+done
+segments >"$work/segments.after"
+judge shm all 'segments left behind' "$work/segments" \
+  same_segments "$work/segments.before" "$work/segments.after"
+finish
+! grep -q '^[^ ]* *[^ ]* *FAIL ' "$out/summary.txt"
