@@ -17,6 +17,8 @@
 
 typedef char *demangle_fn(const char *mangled, char *buffer, size_t *length, int *status);
 
+enum { RUNTIME_NAME_MAX_BYTES = 4096 };
+
 static struct {
 	bool is_looked_up;
 	demangle_fn *demangle;
@@ -41,16 +43,19 @@ static demangle_fn *runtime_demangler(void)
 
 /*
  * The runtime's demangler has no limit on its output, and each back reference in
- * a name can double it. True when the result can't pass about 64 MiB.
+ * a name can double it; libc++abi's has none on its recursion either. True when
+ * the result can't pass about 64 MiB and the stack holds.
  */
 static bool is_bounded(const char *mangled)
 {
 	size_t bytes = strlen(mangled);
 	const size_t limit_bytes = 64 << 20;
 
+	if (bytes > RUNTIME_NAME_MAX_BYTES)
+		return false;
 	for (const char *p = mangled; *p && bytes <= limit_bytes; p++) {
-		if ((*p == 'S' || *p == 'T') && (p[1] == '_' || (p[1] >= '0' && p[1] <= '9') ||
-		                                 (p[1] >= 'A' && p[1] <= 'Z')))
+		if ((*p == 'S' || *p == 'T') &&
+		    (p[1] == '_' || (p[1] >= '0' && p[1] <= '9') || (p[1] >= 'A' && p[1] <= 'Z')))
 			bytes *= 2;
 		else if ((*p == 'D' || *p == 's') && p[1] == 'p') /* a pack repeats its pattern */
 			bytes *= 64;
@@ -71,7 +76,7 @@ static char *demangle_by_runtime(const char *name)
 	demangle = runtime_demangler();
 	if (!demangle) {
 		runtime.problem = "some kernel names need the C++ runtime to demangle, and neither "
-				  "libstdc++.so.6 nor libc++abi.so.1 was found";
+		                  "libstdc++.so.6 nor libc++abi.so.1 was found";
 		return NULL;
 	}
 	text = demangle(name, NULL, NULL, &status);
@@ -145,7 +150,7 @@ static size_t find_clashes(struct entry **by_text, size_t count)
 		struct entry *e = by_text[i];
 
 		e->is_clashing = (i > 0 && !strcmp(by_text[i - 1]->text, e->text)) ||
-				 (i + 1 < count && !strcmp(by_text[i + 1]->text, e->text));
+		                 (i + 1 < count && !strcmp(by_text[i + 1]->text, e->text));
 		clashing += e->is_clashing;
 	}
 	return clashing;

@@ -17,10 +17,10 @@
 
 /* How much wt_kernel_name_shorten() keeps. */
 enum wt_kernel_name_detail {
-	WT_KERNEL_NAME_BRIEF,     /* what usually tells kernels apart: functor, data type, tile */
+	WT_KERNEL_NAME_BRIEF, /* what usually tells kernels apart: functor, data type, tile */
 	WT_KERNEL_NAME_ARGUMENTS, /* all template arguments of the kernel, theirs in brief */
-	WT_KERNEL_NAME_NESTED,    /* all template arguments; known namespaces still left out */
-	WT_KERNEL_NAME_FULL,      /* the demangled name, untouched */
+	WT_KERNEL_NAME_NESTED, /* all template arguments; known namespaces still left out */
+	WT_KERNEL_NAME_FULL, /* the demangled name, untouched */
 };
 
 /*

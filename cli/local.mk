@@ -1,1 +1,21 @@
 # cli/local.mk
+noinst_LIBRARIES += libwtcli.a
+libwtcli_a_SOURCES = \
+	cli/demangle.c cli/demangle.h cli/demangle_impl.h \
+	cli/demangle_text.c cli/demangle_type.c \
+	cli/kernel_name.c cli/kernel_name.h \
+	cli/kernel_shorten.c cli/shorten_impl.h \
+	cli/shorten_rules.c cli/shorten_span.c \
+	cli/json.c cli/json.h \
+	cli/table.c cli/table.h \
+	cli/text.c cli/text.h \
+	cli/text_number.c
+
+check_PROGRAMS += tests/unit/test_kernel_name tests/unit/test_text
+TESTS += tests/unit/test_kernel_name tests/unit/test_text
+tests_unit_test_kernel_name_SOURCES = tests/unit/test_kernel_name.c tests/tap.h
+tests_unit_test_kernel_name_LDADD = libwtcli.a -ldl -lm
+tests_unit_test_text_SOURCES = tests/unit/test_text.c tests/tap.h
+tests_unit_test_text_LDADD = libwtcli.a -ldl -lm
+
+include cli/local-cmd.mk

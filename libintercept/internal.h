@@ -1,10 +1,12 @@
 /*
  * internal.h - how the parts of libwavetap.so talk to each other.
  *
- *   lookup.c dlsym.S    dlsym, cuGetProcAddress: hand out our entries for the driver's
+ *   dlsym.c lookup.c    dlsym, cuGetProcAddress: hand out our entries for the driver's
+ *   module.c            finds the loaded libcuda and symbols in it without the loader's help
  *   hooks.c launch.c    the wrappers
+ *   capture.c early.c   which streams are being captured; launches before there is a segment
  *   state.c             life of the library in a process: lazy start, fork, exit
- *   segment.c           makes and fills the shared-memory file
+ *   segment.c facts.c   makes the shared-memory file; who and where we are, for its header
  *   names.c             kernel name arena
  *   device.c            reads device limits after context creation
  *   spawn.c             starts the daemon without the host noticing
@@ -44,10 +46,20 @@ struct wt_fork_page {
 	_Atomic uint64_t cupti_state;     /* enum wt_cupti_state */
 	_Atomic uint64_t captures_open;   /* stream captures open in this process */
 	_Atomic uint64_t capture_stream[16]; /* their streams + 1; 0 = free */
-	_Atomic uint64_t early_launches;  /* seen while the segment was being made */
+	_Atomic uint64_t early_count;     /* launches before there was a segment: see early.c */
+	_Atomic uint64_t early_launches;  /* those of them that found no room, to be counted as dropped */
 	_Atomic uint64_t early_graph_launches;
-	_Atomic uint64_t marker;          /* 1 once this process initialised the page */
+	_Atomic uint64_t forked_late;     /* 1: a child of a process that had used CUDA: CUPTI stays off */
+	_Atomic uint64_t capture;         /* enum wt_capture, for a segment made later */
+	_Atomic uint64_t reason;          /* enum wt_reason */
+	_Atomic uint64_t detail;
+	_Atomic uint64_t devices_claimed; /* bit per ordinal: some thread reads or has read it */
+	_Atomic uint64_t device_requests; /* publishing of the device table: see device.c */
+	_Atomic uint64_t marker;          /* pid once this process initialised the page */
 };
+_Static_assert(sizeof(struct wt_fork_page) <= 4096, "the fork page is one page");
+
+struct wt_name_table; /* names.c */
 
 /* This process's mapping of its segment. Written once, then read-only. */
 struct wt_view {
@@ -56,6 +68,7 @@ struct wt_view {
 	struct wt_ring ring[WT_RING_MAX];
 	uint8_t *arena;
 	uint64_t arena_bytes;
+	struct wt_name_table *names; /* private memory, like the view itself */
 };
 
 /* The fork page; NULL when it could not be mapped (then the library is inert). Never blocks. */
@@ -101,6 +114,9 @@ void wt_emit_activity(struct wt_view *view, enum wt_kind kind, uint16_t count, c
                       uint32_t length);
 
 /* ---- names.c */
+
+/* Bytes of private zeroed memory that a view's name table needs. */
+size_t wt_name_table_bytes(void);
 
 /* Id of a kernel name in the arena (added if new), 0 if NULL or no room (counted). Lock-free. */
 uint32_t wt_name_id(struct wt_view *view, const char *name);

@@ -1,1 +1,28 @@
-# schema/local.mk
+# schema/local.mk: layouts shared by programs, and run files.
+noinst_LIBRARIES += libwtschema.a
+libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h \
+	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_paths.h \
+	schema/wt_record.h schema/wt_ring.h schema/wt_segment.h schema/wt_testpoint.h
+nodist_libwtschema_a_SOURCES = schema/schema_sql.c
+libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+
+# schema.sql as a C string: every program carries it.
+schema/schema_sql.c: schema/schema.sql
+	$(AM_V_GEN)$(MKDIR_P) schema && { \
+	echo '/* Generated from schema.sql. */'; \
+	echo '#include "schema/wt_db.h"'; \
+	echo 'const char wt_schema_sql[] ='; \
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $(srcdir)/schema/schema.sql; \
+	echo ';'; } >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += schema/schema_sql.c schema/schema_sql.c.tmp
+dist_pkgdata_DATA += schema/schema.sql
+
+ring_tests = tests/unit/test_ring tests/unit/test_ring_threads tests/unit/test_ring_crash \
+	tests/unit/test_layout
+check_PROGRAMS += $(ring_tests)
+TESTS += $(ring_tests)
+tests_unit_test_ring_SOURCES = tests/unit/test_ring.c tests/tap.h
+tests_unit_test_ring_threads_SOURCES = tests/unit/test_ring_threads.c tests/tap.h
+tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
+tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
+tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h

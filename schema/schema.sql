@@ -55,6 +55,7 @@ CREATE TABLE proc (
   calls_pos         INTEGER NOT NULL DEFAULT 0,
   activity_pos      INTEGER NOT NULL DEFAULT 0,
   link_low_seq      INTEGER NOT NULL DEFAULT 0,  -- oldest launch that may still get its kernel
+  link_low_exec     INTEGER NOT NULL DEFAULT 0,  -- kernels of such launches have no lower exec_id
   -- the producer's own counters
   launches_attempted    INTEGER NOT NULL DEFAULT 0,
   graph_launches_attempted INTEGER NOT NULL DEFAULT 0,
@@ -184,12 +185,13 @@ CREATE TABLE kernel_exec (
   graph_id       INTEGER,                  -- NULL: not a graph node
   graph_node_id  INTEGER,
   launch_seq     INTEGER,                  -- launch_call.seq, or api_call.seq of a graph launch
-  link           INTEGER NOT NULL,         -- 0 none, 1 exact, 2 by order and geometry
+  link           INTEGER NOT NULL,         -- 0 not known yet, 1 exact, 2 by order and geometry,
+                                           -- 3 launched by the device, 4 no launch call was seen
   underfill_sm_ns INTEGER,                 -- model; NULL = not judged
   wave_sm_ns      INTEGER,                 -- model, least of the closed forms
   wave_max_sm_ns  INTEGER                  -- model, greatest
 ) STRICT;
-CREATE INDEX kernel_exec_launch ON kernel_exec (process_id, launch_seq) WHERE launch_seq IS NULL;
+CREATE INDEX kernel_exec_waiting ON kernel_exec (process_id) WHERE link = 0;
 
 -- One row per call of the launch family that a hook saw.
 CREATE TABLE launch_call (
@@ -210,11 +212,13 @@ CREATE TABLE launch_call (
   PRIMARY KEY (process_id, seq)
 ) STRICT, WITHOUT ROWID;
 
--- Exact links whose kernel has not come yet: only what a restarted daemon needs.
+-- Exact links whose kernel has not come yet, and those of recent graph launches: only what a
+-- restarted daemon needs.
 CREATE TABLE pending_link (
   process_id     INTEGER NOT NULL,
   correlation_id INTEGER NOT NULL,
-  seq            INTEGER NOT NULL,
+  seq            INTEGER NOT NULL,         -- launch_call.seq, or api_call.seq of a graph launch
+  is_graph       INTEGER NOT NULL,
   PRIMARY KEY (process_id, correlation_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -405,5 +409,6 @@ SELECT process_id, pid, state,
        calls_dropped, other_dropped_ring, cells_torn, cells_bad, cells_gap, records_unknown,
        names_dropped, entries_unknown,
        max(0, launches_unlinked - kernels_dropped_ring - kernels_dropped_cupti - cells_torn - cells_gap)
-         + max(0, kernels_cupti_only - launches_dropped - cells_torn - cells_gap) AS unexplained
+         + max(0, kernels_cupti_only - max(0, launches_attempted - launches_stored) - cells_gap)
+         AS unexplained
 FROM proc;

@@ -68,7 +68,8 @@ static void print_signals(void)
 
 	while (status && fgets(line, sizeof(line), status))
 		if (!strncmp(line, "Sig", 3) || !strncmp(line, "ShdPnd", 6))
-			fputs(line[3] == 'Q' ? "" : line, stdout); /* SigQ counts what all of a user queue */
+			fputs(line[3] == 'Q' ? "" : line,
+			      stdout); /* SigQ counts what all of a user queue */
 	if (status)
 		fclose(status);
 }

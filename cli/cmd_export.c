@@ -1,0 +1,292 @@
+/*
+ * cmd_export.c - `wavetap export`: a run to keep or to read with other tools. Rows stream:
+ * memory does not grow with the run. Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/out_file.h"
+#include "cli/run_file.h"
+#include "cli/top_json.h"
+
+enum export_format { FORMAT_BY_NAME, FORMAT_SQLITE, FORMAT_CSV, FORMAT_JSON };
+
+struct export_values {
+	const char *run, *output;
+	int format;
+	bool is_forced;
+};
+
+/* Indices are enum export_format. */
+static const struct wt_choice format_choices[] = {
+        {"auto", "by the end of FILE: .db .sqlite .csv .json (default)", 0},
+        {"sqlite", "the run file with plain rows, for any SQLite reader", 0},
+        {"csv", "one line per kernel that ran (view launch)", 0},
+        {"json", "the same as JSON", 0},
+        {"perfetto", NULL, 1},
+        {"html", NULL, 1},
+        {"openmetrics", NULL, 1},
+        {0},
+};
+
+static const struct wt_option export_options[] = {
+        {"output", 'o', WT_OPTION_TEXT, "FILE", offsetof(struct export_values, output), NULL,
+         "where to; - is stdout (csv and json)"},
+        {"format", 'f', WT_OPTION_CHOICE, "FORMAT", offsetof(struct export_values, format),
+         format_choices, "what to write"},
+        {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_forced), NULL,
+         "replace an existing FILE"},
+        WT_RUN_OPTION(struct export_values, run),
+        {0},
+};
+
+static const char launch_sql[] = "SELECT * FROM launch ORDER BY exec_id";
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t text_length = strlen(text), end_length = strlen(end);
+
+	return text_length > end_length && !strcmp(text + text_length - end_length, end);
+}
+
+static enum export_format format_of(const struct export_values *values)
+{
+	if (values->format != FORMAT_BY_NAME)
+		return (enum export_format)values->format;
+	if (ends_in(values->output, ".csv"))
+		return FORMAT_CSV;
+	if (ends_in(values->output, ".json"))
+		return FORMAT_JSON;
+	if (ends_in(values->output, ".db") || ends_in(values->output, ".sqlite"))
+		return FORMAT_SQLITE;
+	return FORMAT_BY_NAME;
+}
+
+/* ---- rows */
+
+static void put_csv_text(FILE *out, const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n")) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void put_csv_row(FILE *out, sqlite3_stmt *s, bool is_heading)
+{
+	for (int i = 0, n = sqlite3_column_count(s); i < n; i++) {
+		const char *text = is_heading ? sqlite3_column_name(s, i)
+		                              : (const char *)sqlite3_column_text(s, i);
+
+		if (i)
+			fputc(',', out);
+		put_csv_text(out, text ? text : "");
+	}
+	fputs("\r\n", out);
+}
+
+static void put_json_row(struct wt_json *json, sqlite3_stmt *s)
+{
+	wt_json_object_begin(json);
+	for (int i = 0, n = sqlite3_column_count(s); i < n; i++) {
+		wt_json_key(json, sqlite3_column_name(s, i));
+		switch (sqlite3_column_type(s, i)) {
+		case SQLITE_INTEGER:
+			wt_json_int(json, sqlite3_column_int64(s, i));
+			break;
+		case SQLITE_FLOAT:
+			wt_json_double(json, sqlite3_column_double(s, i));
+			break;
+		case SQLITE_NULL:
+			wt_json_null(json);
+			break;
+		default:
+			wt_json_string(json, (const char *)sqlite3_column_text(s, i));
+		}
+	}
+	wt_json_object_end(json);
+}
+
+/*
+ * The statement is at its first row. SQLITE_DONE, or the code that stopped it;
+ * *ret_error is what writing failed with (-errno).
+ */
+static int put_rows(FILE *out, const struct wt_run_file *run, sqlite3_stmt *s,
+                    enum export_format format, int *ret_error)
+{
+	struct wt_json json;
+	int code = SQLITE_ROW;
+
+	errno = 0;
+
+	if (format == FORMAT_CSV) {
+		put_csv_row(out, s, true);
+		for (; code == SQLITE_ROW && !ferror(out); code = sqlite3_step(s))
+			put_csv_row(out, s, false);
+		if (fflush(out) || ferror(out))
+			*ret_error = errno ? -errno : -EIO;
+		return code;
+	}
+	wt_json_init(&json, out, false);
+	wt_json_object_begin(&json);
+	wt_json_put_run(&json, run);
+	wt_json_key(&json, "launches");
+	wt_json_array_begin(&json);
+	for (; code == SQLITE_ROW && !json.error; code = sqlite3_step(s))
+		put_json_row(&json, s);
+	wt_json_array_end(&json);
+	wt_json_object_end(&json);
+	*ret_error = wt_json_finish(&json);
+	return code;
+}
+
+static int sql_failed(const struct wt_run_file *run)
+{
+	wt_cli_error("%s: %s", run->info.path, sqlite3_errmsg(run->db));
+	return WT_EXIT_FAILED;
+}
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_rows(const struct wt_run_file *run, enum export_format format, const char *path,
+                       sqlite3_stmt *s)
+{
+	FILE *out = path ? fopen(path, "we") : stdout;
+	int error = 0;
+	int code;
+
+	if (!out) {
+		wt_cli_error("%s: %s", path, strerror(errno));
+		return WT_EXIT_FAILED;
+	}
+	code = put_rows(out, run, s, format, &error);
+	if (!path)
+		return error                 ? wt_cli_output_result(error)
+		       : code == SQLITE_DONE ? WT_EXIT_FINE
+		                             : sql_failed(run);
+	if (fclose(out) && !error)
+		error = -errno;
+	if (error) {
+		wt_cli_error("%s: %s", path, strerror(-error));
+		return WT_EXIT_FAILED;
+	}
+	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(run);
+}
+
+static int copy_database(const struct wt_run_file *run, const char *path)
+{
+	sqlite3_stmt *s = NULL;
+	int code;
+
+	/* The copy is what this connection writes; the run file itself is open read-only. */
+	sqlite3_exec(run->db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+	code = sqlite3_prepare_v2(run->db, "VACUUM INTO ?1", -1, &s, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	sqlite3_finalize(s);
+	if (code == SQLITE_DONE)
+		return WT_EXIT_FINE;
+	wt_cli_error("can't copy %s to %s: %s", run->info.path, path, sqlite3_errmsg(run->db));
+	return WT_EXIT_FAILED;
+}
+
+static int export_to_file(const struct export_values *values, const struct wt_run_file *run,
+                          enum export_format format, sqlite3_stmt *s)
+{
+	struct wt_out_file file;
+	int rc = wt_out_file_begin(&file, values->output, values->is_forced);
+	int code;
+
+	if (rc == -EEXIST) {
+		wt_cli_error("%s exists already (--force replaces it)", values->output);
+		return WT_EXIT_FAILED;
+	}
+	if (rc) {
+		wt_cli_error("%s: %s", values->output, strerror(-rc));
+		return WT_EXIT_FAILED;
+	}
+	code = format == FORMAT_SQLITE ? copy_database(run, file.temporary)
+	                               : export_rows(run, format, file.temporary, s);
+	if (code) {
+		wt_out_file_abort(&file);
+		return code;
+	}
+	rc = wt_out_file_commit(&file);
+	if (rc) {
+		wt_cli_error("%s: %s", values->output, strerror(-rc));
+		return WT_EXIT_FAILED;
+	}
+	return WT_EXIT_FINE;
+}
+
+static int export_run(const struct export_values *values, const struct wt_run_file *run,
+                      enum export_format format)
+{
+	bool is_stdout = !strcmp(values->output, "-");
+	sqlite3_stmt *s = NULL;
+	int code;
+
+	if (format == FORMAT_SQLITE)
+		return export_to_file(values, run, format, NULL);
+	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &s, NULL);
+	if (code == SQLITE_OK)
+		code = sqlite3_step(s);
+	if (code == SQLITE_ROW) {
+		code = is_stdout ? export_rows(run, format, NULL, s)
+		                 : export_to_file(values, run, format, s);
+	} else if (code == SQLITE_DONE) {
+		wt_cli_error("run %s has no kernel to export", run->info.id);
+		code = WT_EXIT_NO_DATA;
+	} else {
+		code = sql_failed(run);
+	}
+	sqlite3_finalize(s);
+	return code;
+}
+
+static int run_export(void *opaque, int operand_count, char **operands)
+{
+	const struct export_values *values = opaque;
+	enum export_format format;
+	struct wt_run_file run;
+	int code;
+
+	(void)operand_count;
+	(void)operands;
+	if (!values->output || !values->output[0])
+		return wt_cli_usage_error("export", "where to? -o FILE is missing");
+	format = format_of(values);
+	if (format == FORMAT_BY_NAME)
+		return wt_cli_usage_error("export", "what does \"%s\" hold? --format is missing",
+		                          values->output);
+	if (format == FORMAT_SQLITE && !strcmp(values->output, "-"))
+		return wt_cli_usage_error("export", "sqlite needs a file, not stdout");
+	code = wt_run_file_open(values->run, &run);
+	if (code)
+		return code;
+	code = export_run(values, &run, format);
+	wt_run_file_close(&run);
+	return code;
+}
+
+const struct wt_command wt_cmd_export = {
+        .name = "export",
+        .summary = "write a run as SQLite, CSV or JSON",
+        .options = export_options,
+        .values_bytes = sizeof(struct export_values),
+        .run = run_export,
+};

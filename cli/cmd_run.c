@@ -1,0 +1,296 @@
+/*
+ * cmd_run.c - `wavetap run`: a program under wavetap, then a summary of where its SM-time
+ * went. The program owns stdout; everything of ours goes to stderr. Single-threaded; blocks
+ * until the program has ended and its records are stored.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/kernel_name.h"
+#include "cli/program.h"
+#include "cli/report.h"
+#include "cli/run_file.h"
+#include "cli/top_text.h"
+#include "schema/wt_paths.h"
+#include "schema/wt_segment.h"
+
+#define DRAIN_TIMEOUT_MS 15000
+#define SUMMARY_ROWS 3
+
+struct run_values {
+	const char *name, *dir;
+	struct wt_option_list tags;
+	bool is_quiet;
+};
+
+static const struct wt_option run_options[] = {
+        {"name", 'n', WT_OPTION_TEXT, "NAME", offsetof(struct run_values, name), NULL,
+         "name of the run"},
+        {"tag", 't', WT_OPTION_LIST, "KEY=VALUE", offsetof(struct run_values, tags), NULL,
+         "a remark kept with the run; may be repeated"},
+        {"dir", 'd', WT_OPTION_TEXT, "DIR", offsetof(struct run_values, dir), NULL,
+         "data directory (else WAVETAP_DIR, else ~/.local/share/wavetap)"},
+        {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
+         "no summary"},
+        {0},
+};
+
+/* Everything that the program gets in its environment. */
+struct run_setup {
+	char data_dir[WT_PATH_BYTES];
+	char preload[2 * WT_PATH_BYTES + 4096];
+	char key[WT_RUN_KEY_BYTES];
+	char tags[WT_TEXT_BYTES];
+	const char *environment[6][2];
+	const char *daemon_problem; /* NULL: it is up */
+};
+
+static int join_tags(const struct wt_option_list *list, char tags[WT_TEXT_BYTES])
+{
+	size_t used = 0;
+
+	tags[0] = '\0';
+	for (int i = 0; i < list->count; i++) {
+		const char *tag = list->value[i];
+
+		if (tag[0] == '=' || !strchr(tag, '=') || strchr(tag, ','))
+			return wt_cli_usage_error(
+			        "run", "--tag: \"%s\" is not KEY=VALUE without commas", tag);
+		used += (size_t)snprintf(tags + used, WT_TEXT_BYTES - used, "%s%s", i ? "," : "",
+		                         tag);
+		if (used >= WT_TEXT_BYTES)
+			return wt_cli_usage_error("run", "the tags take more than %d bytes",
+			                          WT_TEXT_BYTES - 1);
+	}
+	return WT_EXIT_FINE;
+}
+
+/* Ours goes behind what is preloaded already, which keeps its precedence. */
+static int make_preload(struct run_setup *setup)
+{
+	const char *former = getenv("LD_PRELOAD");
+	char library[WT_PATH_BYTES];
+	int n;
+
+	if (wt_client_find_library(library)) {
+		wt_cli_error("libwavetap.so is neither beside this program nor in " WT_LIBDIR);
+		return WT_EXIT_FAILED;
+	}
+	if (strpbrk(library, " :")) {
+		wt_cli_error("%s can't be preloaded: its path has a blank or a colon", library);
+		return WT_EXIT_FAILED;
+	}
+	if (!former || !former[0] || !strcmp(former, library))
+		n = snprintf(setup->preload, sizeof(setup->preload), "%s", library);
+	else if (strstr(former, library))
+		n = snprintf(setup->preload, sizeof(setup->preload), "%s", former);
+	else
+		n = snprintf(setup->preload, sizeof(setup->preload), "%s:%s", former, library);
+	if (n < (int)sizeof(setup->preload))
+		return WT_EXIT_FINE;
+	wt_cli_error("LD_PRELOAD is too long");
+	return WT_EXIT_FAILED;
+}
+
+/* A key of our own, unless one is given: then a run within a run joins it. */
+static void make_key(char key[WT_RUN_KEY_BYTES])
+{
+	const char *given = getenv("WAVETAP_RUN");
+	uint64_t random = 0;
+	struct timespec now;
+
+	if (given && given[0] && strlen(given) < WT_RUN_KEY_BYTES) {
+		snprintf(key, WT_RUN_KEY_BYTES, "%s", given);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = (uint64_t)now.tv_nsec;
+	snprintf(key, WT_RUN_KEY_BYTES, "run-%" PRIx64 "-%d-%016" PRIx64, (uint64_t)now.tv_sec,
+	         (int)getpid(), random);
+}
+
+static int make_setup(const struct run_values *values, struct run_setup *setup)
+{
+	int count = 0;
+	int code;
+
+	if (values->dir && (!values->dir[0] || setenv("WAVETAP_DIR", values->dir, 1)))
+		return wt_cli_usage_error("run", "--dir is empty");
+	if (values->name && strlen(values->name) >= WT_RUN_KEY_BYTES)
+		return wt_cli_usage_error("run", "--name is longer than %d bytes",
+		                          WT_RUN_KEY_BYTES - 1);
+	if (wt_run_data_dir(setup->data_dir))
+		return WT_EXIT_FAILED;
+	code = join_tags(&values->tags, setup->tags);
+	if (!code)
+		code = make_preload(setup);
+	if (code)
+		return code;
+	make_key(setup->key);
+	setup->environment[count][0] = "LD_PRELOAD";
+	setup->environment[count++][1] = setup->preload;
+	setup->environment[count][0] = "WAVETAP_RUN";
+	setup->environment[count++][1] = setup->key;
+	/* Absolute, for programs that change their folder. */
+	setup->environment[count][0] = "WAVETAP_DIR";
+	setup->environment[count++][1] = setup->data_dir;
+	setenv("WAVETAP_DIR", setup->data_dir, 1);
+	if (values->name) {
+		setup->environment[count][0] = "WAVETAP_NAME";
+		setup->environment[count++][1] = values->name;
+	}
+	if (setup->tags[0]) {
+		setup->environment[count][0] = "WAVETAP_TAGS";
+		setup->environment[count++][1] = setup->tags;
+	}
+	return WT_EXIT_FINE;
+}
+
+static const char *daemon_problem(int rc)
+{
+	switch (rc) {
+	case 0:
+		return NULL;
+	case -ENOENT:
+		return "wavetapd was not found (set WAVETAP_DAEMON to its path)";
+	case -EPERM:
+		return "the daemon's socket belongs to another user";
+	case -ETIMEDOUT:
+		return "wavetapd did not answer";
+	default:
+		return "wavetapd could not be reached";
+	}
+}
+
+/* ---- afterwards */
+
+/* One line on why there is no run, the likeliest cause first. */
+static void explain_nothing(const struct run_setup *setup, const char *command)
+{
+	const char *switched_off = getenv("WAVETAP");
+	const char *obstacle = wt_program_preload_obstacle(command);
+	struct statvfs fs;
+
+	if (switched_off && !strcmp(switched_off, "0"))
+		wt_cli_error("nothing was recorded: WAVETAP=0 switches it off");
+	else if (setup->daemon_problem)
+		wt_cli_error("nothing was recorded: %s", setup->daemon_problem);
+	else if (obstacle)
+		wt_cli_error("nothing was recorded of %s: %s", command, obstacle);
+	else if (statvfs(wt_path_shm_dir(), &fs))
+		wt_cli_error("nothing was recorded: %s: %s", wt_path_shm_dir(), strerror(errno));
+	else if ((uint64_t)fs.f_bavail * fs.f_bsize < 16u * WT_SEGMENT_BYTES_MIN)
+		wt_cli_error("nothing was recorded: %s has too little room", wt_path_shm_dir());
+	else
+		wt_cli_error("nothing was recorded: neither %s nor a program that it started "
+		             "launched a CUDA kernel",
+		             command);
+}
+
+static void print_summary(const char *path, bool is_complete)
+{
+	const struct wt_report_query query = {.device_id = -1};
+	struct wt_top_style style = {.limit = SUMMARY_ROWS};
+	struct wt_text_terminal terminal;
+	struct wt_report report;
+	struct wt_run_file run;
+	char next[64], why[400];
+	int rc;
+
+	if (wt_run_file_open(path, &run))
+		return;
+	rc = wt_report_load(run.db, &query, &report);
+	wt_text_terminal_probe(STDERR_FILENO, &terminal);
+	snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
+	style.next = next;
+	style.problem = wt_kernel_name_problem();
+	if (!is_complete)
+		wt_cli_error("the daemon is still storing; the numbers below are not final");
+	if (rc) {
+		wt_cli_error("%s: %s", path, rc == -EIO ? report.problem : strerror(-rc));
+	} else if (report.row_count) {
+		wt_top_print(stderr, &terminal, &run, &report, &style);
+	} else {
+		wt_report_why_empty(&report, why, sizeof(why));
+		wt_cli_error("run %s has nothing to rank: %s", run.info.id, why);
+		wt_top_print_losses(stderr, &terminal, &report);
+	}
+	wt_report_fini(&report);
+	wt_run_file_close(&run);
+}
+
+static void summarise(const struct run_setup *setup, const char *command)
+{
+	char request[WT_RUN_KEY_BYTES + 32];
+	char *reply = NULL;
+	int rc;
+
+	/* Should the daemon have ended for lack of work, somebody must take the rest. */
+	rc = wt_client_ensure_daemon(setup->data_dir);
+	if (!rc) {
+		snprintf(request, sizeof(request), "drain %s %d", setup->key, DRAIN_TIMEOUT_MS);
+		rc = wt_client_request(setup->data_dir, request, DRAIN_TIMEOUT_MS + 5000, &reply);
+	}
+	if (rc)
+		wt_cli_error("no summary: %s", daemon_problem(rc));
+	else if (!strncmp(reply, "ok /", 4))
+		print_summary(reply + 3, true);
+	else if (!strncmp(reply, "timeout /", 9) && strlen(reply) > 11 &&
+	         !strcmp(reply + strlen(reply) - 3, ".db"))
+		print_summary(reply + 8, false);
+	else if (!strncmp(reply, "timeout", 7))
+		wt_cli_error("no summary: wavetapd can't store the run (see wavetap status)");
+	else if (!strncmp(reply, "none", 4))
+		explain_nothing(setup, command);
+	else
+		wt_cli_error("no summary: wavetapd said \"%s\"", reply);
+	free(reply);
+}
+
+static int run_run(void *opaque, int operand_count, char **operands)
+{
+	const struct run_values *values = opaque;
+	struct run_setup setup = {0};
+	int code = make_setup(values, &setup);
+	int status;
+	int rc;
+
+	(void)operand_count; /* argv ends in NULL behind the operands */
+	if (code)
+		return code;
+	setup.daemon_problem = daemon_problem(wt_client_ensure_daemon(setup.data_dir));
+	rc = wt_program_run(operands, setup.environment, &status);
+	if (rc) {
+		wt_cli_error("%s: %s", operands[0], strerror(-rc));
+		return rc == -ENOENT || rc == -ENOTDIR ? WT_EXIT_NOT_FOUND : WT_EXIT_NOT_EXECUTABLE;
+	}
+	if (!values->is_quiet)
+		summarise(&setup, operands[0]);
+	return wt_program_end_like(status);
+}
+
+const struct wt_command wt_cmd_run = {
+        .name = "run",
+        .operands = "[--] COMMAND [ARGUMENT]...",
+        .summary = "run a program under wavetap, then show where its SM-time went",
+        .details =
+                "Exits as the command did: 126 if it can't be executed, 127 if it was not found,\n"
+                "and with the signal that killed it. The summary goes to stderr.\n",
+        .options = run_options,
+        .operand_count_min = 1,
+        .operand_count_max = -1,
+        .flags = WT_COMMAND_STOPS_AT_OPERAND | WT_COMMAND_KEEPS_SIGPIPE,
+        .values_bytes = sizeof(struct run_values),
+        .run = run_run,
+};

@@ -1,0 +1,188 @@
+/*
+ * cmd_top.c - `wavetap top`: which kernels leave SMs idle. Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/kernel_name.h"
+#include "cli/report.h"
+#include "cli/run_file.h"
+#include "cli/top_columns.h"
+#include "cli/top_json.h"
+#include "cli/top_text.h"
+
+#define DEFAULT_LIMIT 20
+
+struct top_values {
+	const char *run, *columns;
+	int by, group;
+	int64_t limit, device;
+	bool has_full_names, is_json, is_csv;
+};
+
+/* Indices are enum wt_report_by. */
+static const struct wt_choice by_choices[] = {
+        {"idle", "in-kernel idle SM-time: underfill + wave (default)", 0},
+        {"tail-idle", "idle at the end of kernels: wave", 0},
+        {"underfill", "SMs that never got a block", 0},
+        {"wave", "partial last waves", 0},
+        {"time", "summed durations", 0},
+        {"launches", "number of launches", 0},
+        {"straggle", NULL, 1},
+        {"gap", NULL, 1},
+        {"latency", NULL, 1},
+        {"cv", NULL, 1},
+        {0},
+};
+
+/* Indices are enum wt_report_group. */
+static const struct wt_choice group_choices[] = {
+        {"kernel", "one row per kernel (default)", 0},
+        {"config", "one row per launch configuration", 0},
+        {"step", NULL, 1},
+        {"range", NULL, 1},
+        {"stream", NULL, 1},
+        {"device", NULL, 1},
+        {"process", NULL, 1},
+        {"rank", NULL, 1},
+        {"graph", NULL, 1},
+        {"phase", NULL, 1},
+        {"duration", NULL, 1},
+        {"class", NULL, 1},
+        {0},
+};
+
+static const struct wt_option top_options[] = {
+        {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct top_values, by), by_choices,
+         "what to rank by"},
+        {"group", 'g', WT_OPTION_CHOICE, "WHAT", offsetof(struct top_values, group), group_choices,
+         "what a row is"},
+        {"columns", 'c', WT_OPTION_TEXT, "LIST", offsetof(struct top_values, columns), NULL,
+         "columns to show, with commas; \"help\" lists them"},
+        {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct top_values, limit), NULL,
+         "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+        {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, has_full_names), NULL,
+         "whole kernel names"},
+        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct top_values, device), NULL,
+         "only the device with that id"},
+        {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_json), NULL,
+         "one JSON object; fields in doc/json.md"},
+        {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_csv), NULL, "rows as CSV"},
+        WT_RUN_OPTION(struct top_values, run),
+        {0},
+};
+
+static int check_values(const struct top_values *values)
+{
+	if (values->is_json && values->is_csv)
+		return wt_cli_usage_error("top", "--json and --csv exclude each other");
+	if (values->columns && (values->is_json || values->is_csv))
+		return wt_cli_usage_error("top",
+		                          "--columns shapes the table; --json and --csv have all");
+	return WT_EXIT_FINE;
+}
+
+/* Says on stderr why there are no rows. */
+static int explain_empty(const struct top_values *values, const struct wt_run_file *run,
+                         const struct wt_report *report)
+{
+	char why[400];
+	bool is_device_known = values->device < 0 || report->device_count || !report->loss.kernels;
+
+	if (is_device_known)
+		wt_report_why_empty(report, why, sizeof(why));
+	else
+		snprintf(why, sizeof(why), "no kernel ran on a device with id %lld",
+		         (long long)values->device);
+	wt_cli_error("run %s has nothing to rank: %s", run->info.id, why);
+	return WT_EXIT_NO_DATA;
+}
+
+static int print_text(const struct top_values *values, const struct wt_run_file *run,
+                      const struct wt_report *report)
+{
+	struct wt_text_terminal terminal;
+	struct wt_top_style style = {
+	        .by = (enum wt_report_by)values->by,
+	        .group = (enum wt_report_group)values->group,
+	        .columns = values->columns,
+	        .limit = values->limit < 0 ? DEFAULT_LIMIT : values->limit,
+	        .next = values->group == WT_REPORT_GROUP_CONFIG ? "wavetap top --by tail-idle"
+	                                                        : "wavetap top --group config",
+	        .problem = wt_kernel_name_problem(),
+	};
+	int rc;
+
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	rc = wt_top_print(stdout, &terminal, run, report, &style);
+	return rc == -EINVAL ? WT_EXIT_USAGE : wt_cli_output_result(rc);
+}
+
+static int print_report(const struct top_values *values, const struct wt_run_file *run,
+                        const struct wt_report *report)
+{
+	size_t limit = values->limit > 0 ? (size_t)values->limit : SIZE_MAX;
+	int code = WT_EXIT_FINE;
+
+	/* An empty envelope still says what was lost: for programs it comes first. */
+	if (values->is_json)
+		code = wt_top_print_json(stdout, run, report, limit);
+	else if (values->is_csv)
+		code = wt_top_print_csv(stdout, report, limit);
+	else if (report->row_count)
+		code = print_text(values, run, report);
+	if (!code && !report->row_count)
+		code = explain_empty(values, run, report);
+	return code;
+}
+
+static int run_top(void *opaque, int operand_count, char **operands)
+{
+	const struct top_values *values = opaque;
+	struct wt_report_query query = {
+	        .by = (enum wt_report_by)values->by,
+	        .group = (enum wt_report_group)values->group,
+	        .device_id = values->device,
+	        .has_full_names = values->has_full_names,
+	};
+	struct wt_report report;
+	struct wt_run_file run;
+	int code = check_values(values);
+	int rc;
+
+	(void)operand_count;
+	(void)operands;
+	if (values->columns && !strcmp(values->columns, "help")) {
+		wt_top_list_columns(stdout);
+		return WT_EXIT_FINE;
+	}
+	if (!code)
+		code = wt_run_file_open(values->run, &run);
+	if (code)
+		return code;
+	rc = wt_report_load(run.db, &query, &report);
+	if (rc) {
+		wt_cli_error("%s: %s", run.info.path, rc == -EIO ? report.problem : strerror(-rc));
+		code = WT_EXIT_FAILED;
+	} else {
+		code = print_report(values, &run, &report);
+	}
+	wt_report_fini(&report);
+	wt_run_file_close(&run);
+	return code;
+}
+
+const struct wt_command wt_cmd_top = {
+        .name = "top",
+        .summary = "which kernels leave SMs idle",
+        .details = "Ranks the kernels of a run by the SM-time that their launches left idle: SMs\n"
+                   "that never got a block (underfill), and SMs that waited for a partial last\n"
+                   "wave. LOST, UNDER, WAVE and TIME are times of the whole GPU: SM-time / SMs.\n",
+        .options = top_options,
+        .values_bytes = sizeof(struct top_values),
+        .run = run_top,
+};

@@ -1,0 +1,37 @@
+# cli/local-cmd.mk: the wavetap program and its tests.
+bin_PROGRAMS += wavetap
+wavetap_SOURCES = \
+	cli/wavetap.c cli/cli.h \
+	cli/options.c cli/options.h \
+	cli/busy.c cli/busy.h \
+	cli/client.c cli/client.h \
+	cli/out_file.c cli/out_file.h \
+	cli/phrase.c cli/phrase.h \
+	cli/program.c cli/program.h \
+	cli/report.c cli/report.h \
+	cli/report_loss.c \
+	cli/report_sql.c cli/report_sql.h \
+	cli/run_file.c cli/run_file.h \
+	cli/top_columns.c cli/top_columns.h \
+	cli/top_json.c cli/top_json.h \
+	cli/top_text.c cli/top_text.h \
+	cli/cmd_export.c \
+	cli/cmd_preload.c \
+	cli/cmd_run.c \
+	cli/cmd_runs.c \
+	cli/cmd_status.c \
+	cli/cmd_top.c
+wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+wavetap_LDADD = libwtcli.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
+
+check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
+tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
+tests_unit_make_run_SOURCES = tests/unit/make_run.c
+tests_unit_make_run_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
+
+check_PROGRAMS += tests/unit/test_busy
+tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
+
+TESTS += tests/unit/test_cli.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh

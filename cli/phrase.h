@@ -1,0 +1,25 @@
+/*
+ * phrase.h - a line of several phrases that breaks between them where the terminal ends.
+ *
+ * Phrases are joined by two blanks; after a break the line goes on indented. Text is
+ * escaped (wt_text_escape). Single-threaded; blocks as the FILE does.
+ */
+#ifndef WT_CLI_PHRASE_H
+#define WT_CLI_PHRASE_H
+
+#include <stdio.h>
+
+#include "cli/text.h"
+
+struct wt_phrase {
+	FILE *out;
+	struct wt_text_terminal terminal;
+	size_t used_columns;
+};
+
+void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal);
+void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+void wt_phrase_end(struct wt_phrase *line);
+
+#endif /* WT_CLI_PHRASE_H */

@@ -1,0 +1,416 @@
+/*
+ * report.c - see report.h. Single-threaded; blocks on the file.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/busy.h"
+#include "cli/kernel_name.h"
+#include "cli/report.h"
+#include "cli/report_sql.h"
+
+/* ---- rows */
+
+/*
+ * One statement for both groupings: ?1 selects a device, and the grouping key is put in
+ * place of the %s. Columns that only make sense for one configuration are taken bare.
+ */
+static const char rows_sql[] =
+        "SELECT i.kernel_id, i.config_id, i.kernel, count(*), sum(i.launches),"
+        " sum(i.launches_in_graph), sum(i.time_ns), min(i.min_ns), max(i.max_ns),"
+        " sum(i.underfill_sm_ns), sum(i.wave_sm_ns), sum(i.wave_max_sm_ns), sum(i.unjudged_sm_ns),"
+        " total(1.0 * i.underfill_sm_ns / nullif(d.sm_count, 0)),"
+        " total(1.0 * i.wave_sm_ns / nullif(d.sm_count, 0)),"
+        " total(1.0 * i.wave_max_sm_ns / nullif(d.sm_count, 0)),"
+        " total(1.0 * i.unjudged_sm_ns / nullif(d.sm_count, 0)),"
+        " max(i.unjudged_sm_ns = 0),"
+        " CASE WHEN min(i.waves) = max(i.waves) AND count(i.waves) = count(*) THEN min(i.waves) "
+        "END,"
+        " max(i.model_reason), i.device_id, i.grid_x, i.grid_y, i.grid_z, i.block_x, i.block_y,"
+        " i.block_z, i.cluster_x, i.cluster_y, i.cluster_z, i.regs_per_thread,"
+        " i.static_smem_bytes + i.dynamic_smem_bytes, i.blocks_per_sm, i.occupancy, i.limiter"
+        " FROM config_idle i JOIN device d USING (device_id)"
+        " WHERE ?1 < 0 OR i.device_id = ?1 GROUP BY %s";
+
+static int read_row_texts(sqlite3_stmt *s, struct wt_report_row *row)
+{
+	int rc = wt_report_copy_text(s, 2, &row->kernel);
+
+	if (!rc)
+		rc = wt_report_copy_text(s, 19, &row->model_reason);
+	if (!rc)
+		rc = wt_report_copy_text(s, 34, &row->limiter);
+	return rc;
+}
+
+static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
+{
+	row->kernel_id = sqlite3_column_int64(s, 0);
+	row->config_id = is_config ? sqlite3_column_int64(s, 1) : -1;
+	row->configs = sqlite3_column_int64(s, 3);
+	row->launches = sqlite3_column_int64(s, 4);
+	row->launches_in_graph = sqlite3_column_int64(s, 5);
+	row->time_ns = sqlite3_column_int64(s, 6);
+	row->min_ns = sqlite3_column_int64(s, 7);
+	row->max_ns = sqlite3_column_int64(s, 8);
+	row->underfill_sm_ns = sqlite3_column_int64(s, 9);
+	row->wave_sm_ns = sqlite3_column_int64(s, 10);
+	row->wave_max_sm_ns = sqlite3_column_int64(s, 11);
+	row->unjudged_sm_ns = sqlite3_column_int64(s, 12);
+	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
+	row->underfill_gpu_ns = sqlite3_column_double(s, 13);
+	row->wave_gpu_ns = sqlite3_column_double(s, 14);
+	row->wave_max_gpu_ns = sqlite3_column_double(s, 15);
+	row->unjudged_gpu_ns = sqlite3_column_double(s, 16);
+	row->idle_gpu_ns = row->underfill_gpu_ns + row->wave_gpu_ns;
+	row->has_wave = sqlite3_column_int(s, 17);
+	row->has_waves = sqlite3_column_type(s, 18) != SQLITE_NULL;
+	row->waves = sqlite3_column_double(s, 18);
+	row->device_id = sqlite3_column_int64(s, 20);
+	for (int i = 0; i < 3; i++) {
+		row->grid[i] = sqlite3_column_int64(s, 21 + i);
+		row->block[i] = sqlite3_column_int64(s, 24 + i);
+		row->cluster[i] = sqlite3_column_int64(s, 27 + i);
+	}
+	row->regs_per_thread = sqlite3_column_int64(s, 30);
+	row->smem_bytes = sqlite3_column_int64(s, 31);
+	row->blocks_per_sm = sqlite3_column_int64(s, 32);
+	row->has_occupancy = sqlite3_column_type(s, 33) != SQLITE_NULL;
+	row->occupancy = sqlite3_column_double(s, 33);
+	return read_row_texts(s, row);
+}
+
+void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *row)
+{
+	if (!sum->launches || row->min_ns < sum->min_ns)
+		sum->min_ns = row->min_ns;
+	if (row->max_ns > sum->max_ns)
+		sum->max_ns = row->max_ns;
+	sum->configs += row->configs;
+	sum->launches += row->launches;
+	sum->launches_in_graph += row->launches_in_graph;
+	sum->time_ns += row->time_ns;
+	sum->underfill_sm_ns += row->underfill_sm_ns;
+	sum->wave_sm_ns += row->wave_sm_ns;
+	sum->wave_max_sm_ns += row->wave_max_sm_ns;
+	sum->unjudged_sm_ns += row->unjudged_sm_ns;
+	sum->idle_sm_ns += row->idle_sm_ns;
+	sum->underfill_gpu_ns += row->underfill_gpu_ns;
+	sum->wave_gpu_ns += row->wave_gpu_ns;
+	sum->wave_max_gpu_ns += row->wave_max_gpu_ns;
+	sum->unjudged_gpu_ns += row->unjudged_gpu_ns;
+	sum->idle_gpu_ns += row->idle_gpu_ns;
+	sum->has_wave = sum->has_wave || row->has_wave;
+}
+
+static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+{
+	bool is_config = query->group == WT_REPORT_GROUP_CONFIG;
+	char sql[sizeof(rows_sql) + 32];
+	sqlite3_stmt *statement;
+	int rc;
+
+	snprintf(sql, sizeof(sql), rows_sql, is_config ? "i.config_id" : "i.kernel_id");
+	rc = wt_report_prepare(db, sql, &statement);
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(statement, 1, query->device_id);
+	report->total.config_id = -1;
+	while ((rc = wt_report_step(statement)) > 0) {
+		struct wt_report_row *row =
+		        wt_report_append(&report->rows, &report->row_count, sizeof(*row));
+
+		rc = row ? read_row(statement, is_config, row) : -ENOMEM;
+		if (rc)
+			break;
+		wt_report_row_add(&report->total, row);
+	}
+	sqlite3_finalize(statement);
+	return rc;
+}
+
+/* What `by` ranks; unknown is below 0. */
+static int64_t rank_value(const struct wt_report_row *row, enum wt_report_by by)
+{
+	switch (by) {
+	case WT_REPORT_BY_IDLE:
+		return row->has_wave || row->underfill_sm_ns ? row->idle_sm_ns : -1;
+	case WT_REPORT_BY_TAIL_IDLE:
+	case WT_REPORT_BY_WAVE:
+		return row->has_wave ? row->wave_sm_ns : -1;
+	case WT_REPORT_BY_UNDERFILL:
+		return row->underfill_sm_ns;
+	case WT_REPORT_BY_TIME:
+		return row->time_ns;
+	case WT_REPORT_BY_LAUNCHES:
+		return row->launches;
+	}
+	return 0;
+}
+
+/* Largest first; equal ones by what they could lose at most, time, then age: a fixed order. */
+static int compare_rows(const void *a, const void *b, void *context)
+{
+	const struct wt_report_row *x = a, *y = b;
+	enum wt_report_by by = *(const enum wt_report_by *)context;
+	const int64_t keys[][2] = {
+	        {rank_value(x, by), rank_value(y, by)},
+	        {x->wave_max_sm_ns + x->unjudged_sm_ns, y->wave_max_sm_ns + y->unjudged_sm_ns},
+	        {x->time_ns, y->time_ns},
+	        {y->kernel_id, x->kernel_id},
+	        {y->config_id, x->config_id},
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] > keys[i][1] ? -1 : 1;
+	return 0;
+}
+
+/* Names for people. Short ones are made together, so that different kernels look different. */
+static int name_rows(struct wt_report *report, bool has_full_names)
+{
+	const char **names = calloc(report->row_count + 1, sizeof(*names));
+	char **shown = NULL;
+	int rc = names ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < report->row_count; i++)
+		names[i] = report->rows[i].kernel;
+	if (!rc && !has_full_names)
+		rc = wt_kernel_name_shorten_all(names, report->row_count, &shown);
+	for (size_t i = 0; !rc && i < report->row_count; i++) {
+		struct wt_report_row *row = &report->rows[i];
+
+		row->kernel_shown =
+		        has_full_names ? wt_kernel_name_demangle(row->kernel) : strdup(shown[i]);
+		if (!row->kernel_shown)
+			rc = -ENOMEM;
+	}
+	wt_kernel_name_free_all(shown, report->row_count);
+	free(names);
+	return rc;
+}
+
+/* ---- devices, and when some kernel ran on them */
+
+static int load_devices(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+{
+	static const char sql[] =
+	        "SELECT d.device_id, d.name, d.uuid, d.sm_count, sum(i.launches), sum(i.time_ns),"
+	        " sum(i.underfill_sm_ns), sum(i.wave_sm_ns), sum(i.wave_max_sm_ns),"
+	        " sum(i.unjudged_sm_ns)"
+	        " FROM device d JOIN config_idle i USING (device_id)"
+	        " WHERE ?1 < 0 OR device_id = ?1 GROUP BY device_id ORDER BY device_id";
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, sql, &s);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, query->device_id);
+	while ((rc = wt_report_step(s)) > 0) {
+		struct wt_report_device *device =
+		        wt_report_append(&report->devices, &report->device_count, sizeof(*device));
+
+		if (!device) {
+			rc = -ENOMEM;
+			break;
+		}
+		device->device_id = sqlite3_column_int64(s, 0);
+		device->sm_count = sqlite3_column_int64(s, 3);
+		device->launches = sqlite3_column_int64(s, 4);
+		device->time_ns = sqlite3_column_int64(s, 5);
+		device->underfill_sm_ns = sqlite3_column_int64(s, 6);
+		device->wave_sm_ns = sqlite3_column_int64(s, 7);
+		device->wave_max_sm_ns = sqlite3_column_int64(s, 8);
+		device->unjudged_sm_ns = sqlite3_column_int64(s, 9);
+		report->sm_count_total += device->sm_count;
+		rc = wt_report_copy_text(s, 1, &device->name);
+		if (!rc)
+			rc = wt_report_copy_text(s, 2, &device->uuid);
+		if (rc)
+			break;
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+/* When some kernel ran on a device, and the last end. 0, -ERANGE: rows must be sorted, or -errno. */
+static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *device,
+                        int64_t *last_end_ns)
+{
+	struct wt_busy busy;
+	sqlite3_stmt *s;
+	int rc = wt_busy_init(&busy, WT_BUSY_CAPACITY);
+
+	if (!rc)
+		rc = wt_report_prepare(db, sql, &s);
+	if (rc) {
+		wt_busy_fini(&busy);
+		return rc;
+	}
+	sqlite3_bind_int64(s, 1, device->device_id);
+	while ((rc = wt_report_step(s)) > 0 && !busy.is_late)
+		wt_busy_add(&busy, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
+	sqlite3_finalize(s);
+	if (rc >= 0 && busy.is_late)
+		rc = -ERANGE;
+	if (!rc) {
+		device->busy_ns = wt_busy_ns(&busy);
+		if (busy.last_end_ns > *last_end_ns)
+			*last_end_ns = busy.last_end_ns;
+	}
+	wt_busy_fini(&busy);
+	return rc;
+}
+
+/*
+ * In the order in which they were stored, or, if that isn't near enough to time, sorted.
+ * CROSS JOIN: SQLite keeps that order of the tables.
+ */
+static int sweep_devices(sqlite3 *db, struct wt_report *report, int64_t *last_end_ns)
+{
+#define KERNEL_TIMES                                                                               \
+	"SELECT e.start_ns, e.end_ns FROM kernel_exec e CROSS JOIN config c USING (config_id)"     \
+	" WHERE c.device_id = ?1 AND e.start_ns IS NOT NULL AND e.end_ns IS NOT NULL"
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < report->device_count; i++) {
+		rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.exec_id", &report->devices[i],
+		                  last_end_ns);
+		if (rc == -ERANGE)
+			rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.start_ns",
+			                  &report->devices[i], last_end_ns);
+	}
+#undef KERNEL_TIMES
+	return rc;
+}
+
+/*
+ * The window: from the first launch that was observed in full to the end of the last
+ * activity. What a process did before CUPTI recorded it is unobserved, not idle.
+ */
+static int load_window(sqlite3 *db, struct wt_report *report)
+{
+	static const char edges_sql[] =
+	        "SELECT (SELECT min(max(first_ns, ifnull(armed_ns, first_ns))) FROM process"
+	        "  WHERE first_ns IS NOT NULL AND (capture = 'full' OR armed_ns IS NOT NULL)),"
+	        " (SELECT min(first_ns) FROM config_idle), (SELECT max(end_ns) FROM copy)";
+	int64_t last_end_ns = INT64_MIN;
+	sqlite3_stmt *s;
+	int rc = sweep_devices(db, report, &last_end_ns);
+
+	if (!rc)
+		rc = wt_report_prepare(db, edges_sql, &s);
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	if (rc > 0 && last_end_ns != INT64_MIN) {
+		bool has_first = sqlite3_column_type(s, 0) != SQLITE_NULL;
+		int64_t first_kernel_ns = sqlite3_column_int64(s, 1);
+
+		report->start_ns = has_first ? sqlite3_column_int64(s, 0) : first_kernel_ns;
+		if (first_kernel_ns < report->start_ns)
+			report->start_ns = first_kernel_ns;
+		report->end_ns = last_end_ns;
+		if (sqlite3_column_int64(s, 2) > report->end_ns)
+			report->end_ns = sqlite3_column_int64(s, 2);
+		report->has_window = report->end_ns > report->start_ns;
+	}
+	sqlite3_finalize(s);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- the whole */
+
+static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+{
+	enum wt_report_by by = query->by;
+	int rc = load_rows(db, query, report);
+
+	if (!rc)
+		rc = load_devices(db, query, report);
+	if (!rc)
+		rc = load_window(db, report);
+	if (!rc)
+		rc = wt_report_read_loss(db, report);
+	if (!rc)
+		rc = wt_report_read_processes(db, report);
+	if (rc)
+		return rc;
+	if (report->row_count)
+		qsort_r(report->rows, report->row_count, sizeof(*report->rows), compare_rows, &by);
+	return name_rows(report, query->has_full_names);
+}
+
+/* Runs `load` within one read transaction. */
+static int load_at_once(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report,
+                        int (*load)(sqlite3 *, const struct wt_report_query *, struct wt_report *))
+{
+	int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+
+	memset(report, 0, sizeof(*report));
+	if (!rc)
+		rc = load(db, query, report);
+	if (rc == -EIO)
+		snprintf(report->problem, sizeof(report->problem), "%s", sqlite3_errmsg(db));
+	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	return rc;
+}
+
+int wt_report_load(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+{
+	return load_at_once(db, query, report, load_parts);
+}
+
+static int load_losses(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+{
+	int rc = wt_report_read_loss(db, report);
+
+	(void)query;
+	return rc ? rc : wt_report_read_processes(db, report);
+}
+
+int wt_report_load_losses(sqlite3 *db, struct wt_report *report)
+{
+	return load_at_once(db, NULL, report, load_losses);
+}
+
+void wt_report_fini(struct wt_report *report)
+{
+	for (size_t i = 0; i < report->row_count; i++) {
+		free(report->rows[i].kernel);
+		free(report->rows[i].kernel_shown);
+		free(report->rows[i].model_reason);
+		free(report->rows[i].limiter);
+	}
+	for (size_t i = 0; i < report->device_count; i++) {
+		free(report->devices[i].name);
+		free(report->devices[i].uuid);
+	}
+	for (size_t i = 0; i < report->capture_count; i++) {
+		free(report->captures[i].capture);
+		free(report->captures[i].reason);
+	}
+	free(report->rows);
+	free(report->devices);
+	free(report->captures);
+	memset(report, 0, sizeof(*report));
+}
+
+void wt_report_why_empty(const struct wt_report *report, char *text, size_t text_bytes)
+{
+	const struct wt_report_capture *first = report->captures;
+
+	if (!report->processes)
+		snprintf(text, text_bytes, "no process launched a kernel");
+	else if (report->capture_count && first->reason)
+		snprintf(text, text_bytes, "%s, %lld launches without kernel times: %s",
+		         first->capture, (long long)first->launches_attempted, first->reason);
+	else if (report->processes_live)
+		snprintf(text, text_bytes, "no kernel has been reported yet, the run is going on");
+	else
+		snprintf(text, text_bytes, "%lld launches, but no kernel record with a usable time",
+		         (long long)report->loss.launches_attempted);
+}

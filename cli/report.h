@@ -1,0 +1,143 @@
+/*
+ * report.h - one run file as the numbers that `top` and the summary of `run` show.
+ *
+ * A report is loaded in one read transaction, so its parts agree even while the daemon
+ * writes. SM-time is kept as the file has it (integers, SM-ns); "gpu_ns" is the same in
+ * ns of the whole GPU: SM-time / SMs of its device. Unknown is a flag, never a 0.
+ *
+ * Single-threaded; blocks on the file.
+ */
+#ifndef WT_CLI_REPORT_H
+#define WT_CLI_REPORT_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum wt_report_by {
+	WT_REPORT_BY_IDLE,
+	WT_REPORT_BY_TAIL_IDLE,
+	WT_REPORT_BY_UNDERFILL,
+	WT_REPORT_BY_WAVE,
+	WT_REPORT_BY_TIME,
+	WT_REPORT_BY_LAUNCHES,
+};
+
+enum wt_report_group { WT_REPORT_GROUP_KERNEL, WT_REPORT_GROUP_CONFIG };
+
+struct wt_report_query {
+	enum wt_report_by by;
+	enum wt_report_group group;
+	int64_t device_id; /* -1: all */
+	bool has_full_names;
+};
+
+/* One kernel or one launch configuration, or a sum of them. */
+struct wt_report_row {
+	int64_t kernel_id;
+	int64_t config_id; /* grouped by configuration, else -1 */
+	char *kernel; /* as recorded, mangled */
+	char *kernel_shown; /* for people */
+	int64_t configs;
+	int64_t launches, launches_in_graph;
+	int64_t time_ns, min_ns, max_ns;
+	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
+	int64_t idle_sm_ns; /* underfill + wave */
+	double underfill_gpu_ns, wave_gpu_ns, wave_max_gpu_ns, idle_gpu_ns, unjudged_gpu_ns;
+	bool has_wave; /* at least one configuration is judged */
+	bool has_waves; /* `waves` is known and one */
+	double waves;
+	char *model_reason; /* why something is not judged, or NULL */
+	/* grouped by configuration only */
+	int64_t device_id;
+	int64_t grid[3], block[3], cluster[3];
+	int64_t regs_per_thread, smem_bytes, blocks_per_sm;
+	bool has_occupancy;
+	double occupancy;
+	char *limiter;
+};
+
+struct wt_report_device {
+	int64_t device_id;
+	char *name, *uuid;
+	int64_t sm_count;
+	int64_t launches;
+	int64_t time_ns; /* summed durations */
+	int64_t busy_ns; /* union: some kernel ran */
+	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
+};
+
+/* Columns of the view `loss`, summed over the processes. */
+struct wt_report_loss {
+	int64_t launches_attempted, launches_stored, launches_dropped, launches_torn;
+	int64_t launches_failed, launches_captured, launches_linked, launches_unobserved;
+	int64_t launches_in_flight, launches_unlinked;
+	int64_t graph_launches, graph_launches_failed;
+	int64_t kernels, kernels_graph, kernels_device, kernels_linked, kernels_cupti_only;
+	int64_t kernels_no_time, kernels_dropped_ring, kernels_dropped_cupti, kernels_torn;
+	int64_t links_dropped_ring, calls_dropped, other_dropped_ring;
+	int64_t cells_torn, cells_bad, cells_gap;
+	int64_t records_unknown, names_dropped, entries_unknown, unexplained;
+};
+
+/* Processes that were not recorded in full, one entry per way and reason. */
+struct wt_report_capture {
+	char *capture, *reason; /* reason may be NULL */
+	int64_t processes, first_pid;
+	int64_t launches_attempted;
+};
+
+struct wt_report {
+	struct wt_report_row *rows;
+	size_t row_count;
+	struct wt_report_row total; /* of all rows; texts are NULL */
+	struct wt_report_device *devices;
+	size_t device_count;
+	int64_t sm_count_total;
+	bool has_window;
+	int64_t start_ns, end_ns;
+	struct wt_report_loss loss;
+	struct wt_report_capture *captures;
+	size_t capture_count;
+	int64_t processes, processes_live;
+	int64_t flush_cpu_ns, cupti_callback_ns;
+	char problem[200]; /* after -EIO: what SQLite said */
+};
+
+/*
+ * Loads and sorts. 0 or -errno; -EIO means that SQLite failed, and `problem` says
+ * how. Free with wt_report_fini() in either case.
+ */
+int wt_report_load(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report);
+void wt_report_fini(struct wt_report *report);
+
+/* Only `loss`, `captures` and the counts of processes: cheap. As wt_report_load(). */
+int wt_report_load_losses(sqlite3 *db, struct wt_report *report);
+
+/* Adds the numbers of `row` to `sum`. */
+void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *row);
+
+/* Why there is no row, as a clause for a message. `text` has text_bytes. */
+void wt_report_why_empty(const struct wt_report *report, char *text, size_t text_bytes);
+
+/* report_loss.c: counts and what they mean, for JSON and for people. */
+struct wt_report_loss_field {
+	const char *name; /* as in the view `loss` */
+	size_t offset; /* in struct wt_report_loss */
+	const char *text; /* "launch calls: ring full"; NULL: no loss, only a count */
+};
+
+/* Ends with a NULL name. */
+extern const struct wt_report_loss_field wt_report_loss_fields[];
+
+static inline int64_t wt_report_loss_get(const struct wt_report_loss *loss,
+                                         const struct wt_report_loss_field *field)
+{
+	return *(const int64_t *)((const char *)loss + field->offset);
+}
+
+/* Kernel executions that happened, as far as known, and are not in the rows. */
+int64_t wt_report_kernels_lost(const struct wt_report_loss *loss);
+
+#endif /* WT_CLI_REPORT_H */

@@ -1,0 +1,131 @@
+/*
+ * report_loss.c - what was lost: reads the views `loss` and `process`, and says what
+ * their counters mean. Single-threaded; blocks on the file.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/report_sql.h"
+
+#define FIELD(field, meaning)                                                                      \
+	{                                                                                          \
+		.name = #field, .offset = offsetof(struct wt_report_loss, field),                  \
+		.text = (meaning)                                                                  \
+	}
+
+const struct wt_report_loss_field wt_report_loss_fields[] = {
+        FIELD(launches_attempted, NULL),
+        FIELD(launches_stored, NULL),
+        FIELD(launches_dropped, "launch calls: ring full"),
+        FIELD(launches_torn, "launch calls: process killed while writing"),
+        FIELD(launches_failed, NULL),
+        FIELD(launches_captured, NULL),
+        FIELD(launches_linked, NULL),
+        FIELD(launches_unobserved, "kernels of launches that CUPTI did not record"),
+        FIELD(launches_in_flight, NULL),
+        FIELD(launches_unlinked, "kernels of launches whose record never came"),
+        FIELD(graph_launches, NULL),
+        FIELD(graph_launches_failed, NULL),
+        FIELD(kernels, NULL),
+        FIELD(kernels_graph, NULL),
+        FIELD(kernels_device, NULL),
+        FIELD(kernels_linked, NULL),
+        FIELD(kernels_cupti_only, "launch calls of kernels that only CUPTI saw"),
+        FIELD(kernels_no_time, "kernel times: not usable, so not ranked"),
+        FIELD(kernels_dropped_ring, "kernel records: ring full"),
+        FIELD(kernels_dropped_cupti, "kernel records: dropped by CUPTI"),
+        FIELD(kernels_torn, "kernel records: process killed before they were written"),
+        FIELD(links_dropped_ring, "launch-to-kernel links: ring full"),
+        FIELD(calls_dropped, "other calls: ring full"),
+        FIELD(other_dropped_ring, "copy, synchronisation and clock records: ring full"),
+        FIELD(cells_torn, "ring cells: process killed while writing"),
+        FIELD(cells_bad, "records: not understood by this version"),
+        FIELD(cells_gap, "records: went to a run file that is gone"),
+        FIELD(records_unknown, "CUPTI records: of an unknown kind"),
+        FIELD(names_dropped, "kernel names: no room"),
+        FIELD(entries_unknown, "driver entries: of a version that is not hooked"),
+        FIELD(unexplained, "launches or kernels: no counter accounts for them"),
+        {0},
+};
+
+int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
+{
+	int64_t dropped =
+	        loss->kernels_dropped_ring + loss->kernels_dropped_cupti + loss->kernels_torn;
+
+	/* A launch is unlinked because its kernel's record was dropped: not two losses. */
+	if (dropped < loss->launches_unlinked)
+		dropped = loss->launches_unlinked;
+	return dropped + loss->launches_unobserved + loss->kernels_no_time;
+}
+
+int wt_report_read_loss(sqlite3 *db, struct wt_report *report)
+{
+	char sql[4096] = "SELECT ";
+	size_t used = strlen(sql);
+	sqlite3_stmt *s;
+	int rc;
+
+	/* What a live process has in its ring is not torn. */
+	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {
+		bool is_torn = strstr(f->name, "_torn") && strcmp(f->name, "cells_torn");
+
+		used += (size_t)snprintf(sql + used, sizeof(sql) - used,
+		                         is_torn ? "%stotal(iif(state = 'live', 0, max(0, %s)))"
+		                                 : "%stotal(%s)",
+		                         f == wt_report_loss_fields ? "" : ", ", f->name);
+	}
+	snprintf(sql + used, sizeof(sql) - used, " FROM loss");
+	rc = wt_report_prepare(db, sql, &s);
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	for (int i = 0; rc > 0 && wt_report_loss_fields[i].name; i++)
+		*(int64_t *)((char *)&report->loss + wt_report_loss_fields[i].offset) =
+		        (int64_t)sqlite3_column_double(s, i);
+	sqlite3_finalize(s);
+	return rc < 0 ? rc : 0;
+}
+
+int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
+{
+	static const char sum_sql[] = "SELECT count(*), total(state = 'live'), total(flush_cpu_ns),"
+	                              " total(cupti_callback_ns) FROM process";
+	static const char capture_sql[] =
+	        "SELECT p.capture, p.reason, count(*), min(p.pid), total(l.launches_attempted)"
+	        " FROM process p JOIN loss l USING (process_id)"
+	        " WHERE p.capture <> 'full' OR p.reason IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC";
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, sum_sql, &s);
+
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	if (rc > 0) {
+		report->processes = sqlite3_column_int64(s, 0);
+		report->processes_live = (int64_t)sqlite3_column_double(s, 1);
+		report->flush_cpu_ns = (int64_t)sqlite3_column_double(s, 2);
+		report->cupti_callback_ns = (int64_t)sqlite3_column_double(s, 3);
+	}
+	sqlite3_finalize(s);
+	if (rc >= 0)
+		rc = wt_report_prepare(db, capture_sql, &s);
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		struct wt_report_capture *capture = wt_report_append(
+		        &report->captures, &report->capture_count, sizeof(*capture));
+
+		rc = capture ? wt_report_copy_text(s, 0, &capture->capture) : -ENOMEM;
+		if (!rc)
+			rc = wt_report_copy_text(s, 1, &capture->reason);
+		if (rc)
+			break;
+		capture->processes = sqlite3_column_int64(s, 2);
+		capture->first_pid = sqlite3_column_int64(s, 3);
+		capture->launches_attempted = (int64_t)sqlite3_column_double(s, 4);
+	}
+	sqlite3_finalize(s);
+	return rc;
+}

@@ -1,0 +1,25 @@
+/*
+ * report_sql.h - the parts of report.c and report_loss.c that read SQLite.
+ */
+#ifndef WT_CLI_REPORT_SQL_H
+#define WT_CLI_REPORT_SQL_H
+
+#include "cli/report.h"
+
+/* 0 or -EIO. */
+int wt_report_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement);
+
+/* A row: 1, the end: 0, else -EIO. */
+int wt_report_step(sqlite3_stmt *statement);
+
+/* A copy of a text column, malloc'd; NULL stays NULL. 0 or -ENOMEM. */
+int wt_report_copy_text(sqlite3_stmt *statement, int column, char **ret_text);
+
+/* Room for one more element of the array at `array_at`, zeroed; NULL when out of memory. */
+void *wt_report_append(void *array_at, size_t *count, size_t element_bytes);
+
+/* report_loss.c: within the caller's transaction. 0 or -errno. */
+int wt_report_read_loss(sqlite3 *db, struct wt_report *report);
+int wt_report_read_processes(sqlite3 *db, struct wt_report *report);
+
+#endif /* WT_CLI_REPORT_SQL_H */

@@ -1,0 +1,40 @@
+/*
+ * run_file.h - finding the run that a reader means.
+ *
+ * Single-threaded; blocks on files.
+ */
+#ifndef WT_CLI_RUN_FILE_H
+#define WT_CLI_RUN_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/options.h"
+#include "schema/wt_db.h"
+
+struct wt_run_file {
+	sqlite3 *db; /* read-only */
+	struct wt_db_run_file info;
+};
+
+/* The entry of -r/--run in a command's option array; `field` is a const char *. */
+#define WT_RUN_OPTION(values, field)                                                               \
+	{                                                                                          \
+		.name = "run", .letter = 'r', .type = WT_OPTION_TEXT, .argument = "RUN",           \
+		.offset = offsetof(values, field),                                                 \
+		.help = "id, name or file of a run, latest or latest~N (default: latest)",         \
+	}
+
+/*
+ * Opens the run that `spec` means (NULL: latest). WT_EXIT_FINE, or another enum wt_exit
+ * after a message. "latest" is the last run with at least one second of kernels, or
+ * else the last that can be read; latest~N counts back from there. Of runs with the same
+ * name the last is meant.
+ */
+int wt_run_file_open(const char *spec, struct wt_run_file *ret_run);
+void wt_run_file_close(struct wt_run_file *run);
+
+/* The data directory into `path` (WT_PATH_BYTES); a message when there is none. 0 or -errno. */
+int wt_run_data_dir(char *path);
+
+#endif /* WT_CLI_RUN_FILE_H */

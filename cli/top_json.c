@@ -1,0 +1,355 @@
+/*
+ * top_json.c - see top_json.h. Single-threaded; blocks as the FILE does.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/kernel_name.h"
+#include "cli/table.h"
+#include "cli/top_json.h"
+
+static const char needs_measurement[] = "needs a measurement: geometry can't tell";
+
+enum field_type { FIELD_INT, FIELD_DOUBLE, FIELD_NAME, FIELD_TEXT };
+
+/* When a field is null. */
+enum field_null {
+	NULL_NEVER,
+	NULL_ALWAYS,
+	NULL_NO_WAVE,
+	NULL_NO_IDLE,
+	NULL_NO_WAVES,
+	NULL_NOT_CONFIG, /* the row sums several configurations, or they were not asked for */
+};
+
+#define FIELD(key, kind, null, evidence)                                                           \
+	{                                                                                          \
+#key, FIELD_##kind, null, evidence, offsetof(struct wt_report_row, key)            \
+	}
+
+/* In the order of output. A number of SM-time has evidence of its own. */
+static const struct field {
+	const char *key;
+	enum field_type type;
+	enum field_null null;
+	bool has_evidence;
+	size_t offset;
+} fields[] = {
+        FIELD(kernel_id, INT, NULL_NEVER, false),
+        {"config_id", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, config_id)},
+        {"kernel", FIELD_NAME, NULL_NEVER, false, offsetof(struct wt_report_row, kernel)},
+        {"kernel_short", FIELD_TEXT, NULL_NEVER, false,
+         offsetof(struct wt_report_row, kernel_shown)},
+        FIELD(launches, INT, NULL_NEVER, false),
+        FIELD(launches_in_graph, INT, NULL_NEVER, false),
+        FIELD(time_ns, INT, NULL_NEVER, false),
+        FIELD(min_ns, INT, NULL_NEVER, false),
+        FIELD(max_ns, INT, NULL_NEVER, false),
+        FIELD(configs, INT, NULL_NEVER, false),
+        FIELD(waves, DOUBLE, NULL_NO_WAVES, false),
+        FIELD(underfill_sm_ns, INT, NULL_NO_IDLE, true),
+        FIELD(wave_sm_ns, INT, NULL_NO_WAVE, true),
+        FIELD(wave_max_sm_ns, INT, NULL_NO_WAVE, true),
+        {"straggle_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
+        {"ramp_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
+        {"tail_idle_sm_ns", FIELD_INT, NULL_NO_WAVE, true,
+         offsetof(struct wt_report_row, wave_sm_ns)},
+        FIELD(idle_sm_ns, INT, NULL_NO_IDLE, true),
+        {"gap_before_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
+        FIELD(unjudged_sm_ns, INT, NULL_NEVER, true),
+        FIELD(idle_gpu_ns, DOUBLE, NULL_NO_IDLE, false),
+};
+#define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
+
+/* Fields of one configuration, behind the others. */
+static const struct field config_fields[] = {
+        FIELD(device_id, INT, NULL_NOT_CONFIG, false),
+        {"grid_x", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[0])},
+        {"grid_y", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[1])},
+        {"grid_z", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[2])},
+        {"block_x", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, block[0])},
+        {"block_y", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, block[1])},
+        {"block_z", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, block[2])},
+        FIELD(regs_per_thread, INT, NULL_NOT_CONFIG, false),
+        FIELD(smem_bytes, INT, NULL_NOT_CONFIG, false),
+};
+#define CONFIG_FIELD_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
+
+/* Why the field is null in this row; NULL: it isn't. */
+static const char *null_reason(const struct field *field, const struct wt_report_row *row)
+{
+	const char *unjudged = row->model_reason ? row->model_reason : "not judged by the model";
+
+	switch (field->null) {
+	case NULL_NEVER:
+		return NULL;
+	case NULL_ALWAYS:
+		return strcmp(field->key, "gap_before_sm_ns")
+		               ? needs_measurement
+		               : "gaps between kernels are not told apart by this version";
+	case NULL_NO_WAVE:
+		return row->has_wave ? NULL : unjudged;
+	case NULL_NO_IDLE:
+		return row->has_wave || row->underfill_sm_ns ? NULL : unjudged;
+	case NULL_NO_WAVES:
+		if (row->has_waves)
+			return NULL;
+		return row->configs > 1 ? "several configurations" : unjudged;
+	case NULL_NOT_CONFIG:
+		return row->config_id >= 0 ? NULL : "grouped by kernel";
+	}
+	return NULL;
+}
+
+static const void *field_at(const struct field *field, const struct wt_report_row *row)
+{
+	return (const char *)row + field->offset;
+}
+
+/* A text field; *ret_heap is to be freed. */
+static const char *field_text(const struct field *field, const struct wt_report_row *row,
+                              char **ret_heap)
+{
+	const char *text = *(char *const *)field_at(field, row);
+
+	*ret_heap = field->type == FIELD_NAME ? wt_kernel_name_demangle(text) : NULL;
+	return *ret_heap ? *ret_heap : text;
+}
+
+/* ---- JSON */
+
+static void put_field(struct wt_json *json, const struct field *field,
+                      const struct wt_report_row *row)
+{
+	char *heap;
+
+	wt_json_key(json, field->key);
+	if (null_reason(field, row)) {
+		wt_json_null(json);
+	} else if (field->type == FIELD_INT) {
+		wt_json_int(json, *(const int64_t *)field_at(field, row));
+	} else if (field->type == FIELD_DOUBLE) {
+		wt_json_double(json, *(const double *)field_at(field, row));
+	} else {
+		wt_json_string(json, field_text(field, row, &heap));
+		free(heap);
+	}
+}
+
+/* What each number rests on, and why each null is one. */
+static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
+{
+	wt_json_key(json, "evidence");
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		if (!fields[i].has_evidence)
+			continue;
+		wt_json_key(json, fields[i].key);
+		wt_json_string(json, null_reason(&fields[i], row) ? NULL : "model");
+	}
+	wt_json_object_end(json);
+	wt_json_key(json, "reason");
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		const char *reason = null_reason(&fields[i], row);
+
+		if (!reason || fields[i].null == NULL_NOT_CONFIG)
+			continue;
+		wt_json_key(json, fields[i].key);
+		wt_json_string(json, reason);
+	}
+	if (row->unjudged_sm_ns) {
+		wt_json_key(json, "unjudged_sm_ns");
+		wt_json_string(json, row->model_reason);
+	}
+	wt_json_object_end(json);
+}
+
+static void put_row(struct wt_json *json, const struct wt_report_row *row)
+{
+	bool is_config = row->config_id >= 0;
+
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		if (is_config || fields[i].null != NULL_NOT_CONFIG)
+			put_field(json, &fields[i], row);
+	for (size_t i = 0; is_config && i < CONFIG_FIELD_COUNT; i++)
+		put_field(json, &config_fields[i], row);
+	put_evidence(json, row);
+	wt_json_object_end(json);
+}
+
+void wt_json_put_run(struct wt_json *json, const struct wt_run_file *run)
+{
+	wt_json_key(json, "schema");
+	wt_json_int(json, WT_JSON_SCHEMA);
+	wt_json_key(json, "run");
+	wt_json_object_begin(json);
+	wt_json_key(json, "id");
+	wt_json_string(json, run->info.id);
+	wt_json_key(json, "name");
+	wt_json_string(json, run->info.name[0] ? run->info.name : NULL);
+	wt_json_key(json, "file");
+	wt_json_string(json, run->info.path);
+	wt_json_key(json, "hostname");
+	wt_json_string(json, run->info.hostname);
+	wt_json_key(json, "created_ns");
+	wt_json_int(json, run->info.created_ns);
+	wt_json_object_end(json);
+}
+
+void wt_json_put_loss(struct wt_json *json, const struct wt_report_loss *loss)
+{
+	wt_json_object_begin(json);
+	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {
+		wt_json_key(json, f->name);
+		wt_json_int(json, wt_report_loss_get(loss, f));
+	}
+	wt_json_object_end(json);
+}
+
+static void put_window(struct wt_json *json, const struct wt_report *report)
+{
+	wt_json_key(json, "window");
+	if (report->has_window) {
+		wt_json_object_begin(json);
+		wt_json_key(json, "start_ns");
+		wt_json_int(json, report->start_ns);
+		wt_json_key(json, "end_ns");
+		wt_json_int(json, report->end_ns);
+		wt_json_key(json, "wall_ns");
+		wt_json_int(json, report->end_ns - report->start_ns);
+		wt_json_object_end(json);
+	} else {
+		wt_json_null(json);
+	}
+	wt_json_key(json, "steps");
+	wt_json_null(json);
+	wt_json_key(json, "cost");
+	wt_json_object_begin(json);
+	wt_json_key(json, "flush_cpu_ns");
+	wt_json_int(json, report->flush_cpu_ns);
+	wt_json_key(json, "cupti_callback_ns");
+	wt_json_int(json, report->cupti_callback_ns);
+	wt_json_object_end(json);
+}
+
+static void put_devices(struct wt_json *json, const struct wt_report *report)
+{
+	wt_json_key(json, "devices");
+	wt_json_array_begin(json);
+	for (size_t i = 0; i < report->device_count; i++) {
+		const struct wt_report_device *device = &report->devices[i];
+
+		wt_json_object_begin(json);
+		wt_json_key(json, "device_id");
+		wt_json_int(json, device->device_id);
+		wt_json_key(json, "name");
+		wt_json_string(json, device->name);
+		wt_json_key(json, "uuid");
+		wt_json_string(json, device->uuid);
+		wt_json_key(json, "sms");
+		wt_json_int(json, device->sm_count);
+		wt_json_key(json, "launches");
+		wt_json_int(json, device->launches);
+		wt_json_key(json, "time_ns");
+		wt_json_int(json, device->time_ns);
+		wt_json_key(json, "busy_ns");
+		wt_json_int(json, device->busy_ns);
+		wt_json_object_end(json);
+	}
+	wt_json_array_end(json);
+}
+
+void wt_json_put_incomplete(struct wt_json *json, const struct wt_report *report)
+{
+	wt_json_key(json, "incomplete");
+	wt_json_array_begin(json);
+	for (size_t i = 0; i < report->capture_count; i++) {
+		const struct wt_report_capture *c = &report->captures[i];
+
+		wt_json_object_begin(json);
+		wt_json_key(json, "capture");
+		wt_json_string(json, c->capture);
+		wt_json_key(json, "reason");
+		wt_json_string(json, c->reason);
+		wt_json_key(json, "processes");
+		wt_json_int(json, c->processes);
+		wt_json_key(json, "first_pid");
+		wt_json_int(json, c->first_pid);
+		wt_json_key(json, "launches_attempted");
+		wt_json_int(json, c->launches_attempted);
+		wt_json_object_end(json);
+	}
+	wt_json_array_end(json);
+}
+
+int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_report *report,
+                      size_t limit)
+{
+	struct wt_json json;
+
+	wt_json_init(&json, out, true);
+	wt_json_object_begin(&json);
+	wt_json_put_run(&json, run);
+	put_window(&json, report);
+	wt_json_key(&json, "loss");
+	wt_json_put_loss(&json, &report->loss);
+	wt_json_put_incomplete(&json, report);
+	put_devices(&json, report);
+	wt_json_key(&json, "rows");
+	wt_json_array_begin(&json);
+	for (size_t i = 0; i < report->row_count && i < limit; i++)
+		put_row(&json, &report->rows[i]);
+	wt_json_array_end(&json);
+	wt_json_object_end(&json);
+	return wt_cli_output_result(wt_json_finish(&json));
+}
+
+/* ---- CSV */
+
+static void add_cell(struct wt_table *table, const struct field *field,
+                     const struct wt_report_row *row)
+{
+	char *heap;
+
+	if (null_reason(field, row)) {
+		wt_table_add_null(table);
+	} else if (field->type == FIELD_INT) {
+		wt_table_add_int(table, *(const int64_t *)field_at(field, row), NULL);
+	} else if (field->type == FIELD_DOUBLE) {
+		wt_table_add_double(table, *(const double *)field_at(field, row), 6, NULL);
+	} else {
+		wt_table_add_string(table, field_text(field, row, &heap), NULL);
+		free(heap);
+	}
+}
+
+int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
+{
+	struct wt_table_column columns[FIELD_COUNT + CONFIG_FIELD_COUNT + 1] = {0};
+	struct wt_table *table;
+	size_t count = 0;
+	int rc;
+
+	for (size_t i = 0; i < FIELD_COUNT; i++)
+		columns[count++].key = fields[i].key;
+	for (size_t i = 0; i < CONFIG_FIELD_COUNT; i++)
+		columns[count++].key = config_fields[i].key;
+	columns[count++].key = "evidence";
+	table = wt_table_create(columns, count);
+	for (size_t r = 0; table && r < report->row_count && r < limit; r++) {
+		wt_table_row(table, 0);
+		for (size_t i = 0; i < FIELD_COUNT; i++)
+			add_cell(table, &fields[i], &report->rows[r]);
+		for (size_t i = 0; i < CONFIG_FIELD_COUNT; i++)
+			add_cell(table, &config_fields[i], &report->rows[r]);
+		wt_table_add_string(table, "model", NULL);
+	}
+	rc = table ? wt_table_print_csv(table, out) : -ENOMEM;
+	wt_table_destroy(table);
+	return wt_cli_output_result(rc);
+}

@@ -1,0 +1,173 @@
+/*
+ * top_text.c - see top_text.h. Single-threaded; blocks as the FILE does.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/phrase.h"
+#include "cli/top_columns.h"
+#include "cli/top_text.h"
+
+static const char *const by_text[] = {
+        [WT_REPORT_BY_IDLE] = "idle SM-time",
+        [WT_REPORT_BY_TAIL_IDLE] = "tail idle (wave; straggle needs a measurement)",
+        [WT_REPORT_BY_UNDERFILL] = "underfill",
+        [WT_REPORT_BY_WAVE] = "wave",
+        [WT_REPORT_BY_TIME] = "time",
+        [WT_REPORT_BY_LAUNCHES] = "launches",
+};
+
+static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run,
+                           const struct wt_report *report)
+{
+	char number[WT_TEXT_NUMBER_BYTES];
+	const struct wt_report_device *first = report->devices;
+
+	wt_phrase_add(line, "run %s", run->info.id);
+	if (run->info.name[0])
+		wt_phrase_add(line, "%s", run->info.name);
+	if (report->device_count == 1)
+		wt_phrase_add(line, "1x %s %" PRId64 " SMs", first->name, first->sm_count);
+	else
+		wt_phrase_add(line, "%zu devices %" PRId64 " SMs", report->device_count,
+		              report->sm_count_total);
+	if (report->has_window)
+		wt_phrase_add(line, "whole run %s",
+		              wt_text_ns(number, report->end_ns - report->start_ns));
+	wt_phrase_add(line, "%s kernels", wt_text_count(number, report->total.launches));
+	if (report->processes > 1)
+		wt_phrase_add(line, "%" PRId64 " processes", report->processes);
+	if (report->processes_live)
+		wt_phrase_add(line, "still running");
+	wt_phrase_add(line, "evidence: model");
+	wt_phrase_end(line);
+}
+
+/* Loss as shares of S x window; for one device or all of them. */
+static void print_loss_line(struct wt_phrase *line, const char *who, int64_t busy_ns,
+                            int64_t wall_ns, double under, double wave, double wave_max)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	double wall = (double)wall_ns;
+
+	wt_phrase_add(line, "%sa kernel ran %s%% of the time (what nvidia-smi shows)", who,
+	              wt_text_percent(a, (double)busy_ns, wall));
+	wt_phrase_add(line, "lost in kernels ~%s%% to %s%% of the GPU",
+	              wt_text_percent(a, under + wave, wall),
+	              wt_text_percent(b, under + wave_max, wall));
+	wt_phrase_add(line, "= under ~%s wave ~%s to %s", wt_text_percent(a, under, wall),
+	              wt_text_percent(b, wave, wall), wt_text_percent(c, wave_max, wall));
+	wt_phrase_end(line);
+}
+
+static void print_device_lines(struct wt_phrase *line, const struct wt_report *report)
+{
+	int64_t wall_ns = report->end_ns - report->start_ns;
+
+	for (size_t i = 0; report->has_window && i < report->device_count; i++) {
+		const struct wt_report_device *device = &report->devices[i];
+		double sms = (double)(device->sm_count ? device->sm_count : 1);
+		char who[160] = "";
+
+		if (report->device_count > 1)
+			snprintf(who, sizeof(who),
+			         "device %" PRId64 " %.64s %" PRId64 " SMs: ", device->device_id,
+			         device->name, device->sm_count);
+		print_loss_line(
+		        line, who, device->busy_ns, wall_ns, (double)device->underfill_sm_ns / sms,
+		        (double)device->wave_sm_ns / sms, (double)device->wave_max_sm_ns / sms);
+	}
+}
+
+void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_report *report)
+{
+	char number[WT_TEXT_NUMBER_BYTES];
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, out, terminal);
+	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {
+		int64_t count = wt_report_loss_get(&report->loss, f);
+
+		if (!f->text || count <= 0)
+			continue;
+		wt_phrase_add(&line, "lost %s %s", wt_text_count(number, count), f->text);
+		wt_phrase_end(&line);
+	}
+	for (size_t i = 0; i < report->capture_count; i++) {
+		const struct wt_report_capture *c = &report->captures[i];
+
+		wt_phrase_add(&line, "%s: %s", c->capture,
+		              c->reason ? c->reason : "CUPTI was not armed");
+		wt_phrase_add(&line, "%" PRId64 " process%s (pid %" PRId64 "%s)", c->processes,
+		              c->processes == 1 ? "" : "es", c->first_pid,
+		              c->processes == 1 ? "" : ", ...");
+		wt_phrase_add(&line, "%s launches", wt_text_count(number, c->launches_attempted));
+		wt_phrase_end(&line);
+	}
+}
+
+static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
+                       const struct wt_report *report, const struct wt_top_style *style,
+                       const struct wt_top_view *view)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	int64_t overlap_ns = 0;
+	struct wt_phrase line;
+
+	for (size_t i = 0; i < report->device_count; i++)
+		overlap_ns += report->devices[i].time_ns - report->devices[i].busy_ns;
+	wt_phrase_init(&line, out, terminal);
+	wt_phrase_add(&line, "~ model only");
+	wt_phrase_add(&line, ". not knowable");
+	if (report->total.unjudged_sm_ns)
+		wt_phrase_add(&line, "unjudged %s %s",
+		              wt_top_format(a, &view->unit, report->total.unjudged_gpu_ns),
+		              view->unit.name);
+	wt_phrase_add(
+	        &line, "lost %s of %s", wt_text_count(a, wt_report_kernels_lost(&report->loss)),
+	        wt_text_count(b, report->total.launches + wt_report_kernels_lost(&report->loss)));
+	if (overlap_ns > 0)
+		wt_phrase_add(
+		        &line, "upper bound where kernels overlap (%s%% of TIME)",
+		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns));
+	if (report->flush_cpu_ns + report->cupti_callback_ns)
+		wt_phrase_add(&line, "wavetap itself %s of CPU",
+		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns));
+	if (style->problem)
+		wt_phrase_add(&line, "%s", style->problem);
+	if (view->is_more)
+		wt_phrase_add(&line, "--limit 0 shows all");
+	if (style->next)
+		wt_phrase_add(&line, "next: %s", style->next);
+	wt_phrase_end(&line);
+}
+
+int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
+                 const struct wt_report *report, const struct wt_top_style *style)
+{
+	struct wt_top_view view = {.report = report};
+	struct wt_phrase line;
+	int rc = wt_top_check_columns(style);
+
+	if (rc)
+		return rc;
+	view.unit = wt_top_choose_unit((double)report->total.time_ns);
+	if (report->has_window)
+		view.wall_gpu_ns =
+		        (double)(report->end_ns - report->start_ns) * (double)report->device_count;
+	wt_phrase_init(&line, out, terminal);
+	print_run_line(&line, run, report);
+	print_device_lines(&line, report);
+	wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the run", view.unit.name);
+	wt_phrase_add(&line, "ranked by %s", by_text[style->by]);
+	wt_phrase_end(&line);
+	rc = wt_top_print_table(out, terminal, report, style, &view);
+	if (rc)
+		return rc;
+	print_foot(out, terminal, report, style, &view);
+	wt_top_print_losses(out, terminal, report);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/*
+ * top_text.h - a report as people read it: two or three lines on the run, the ranking,
+ * what to know about the numbers. `top` writes it to stdout, the summary of `run` to
+ * stderr. Single-threaded; blocks as the FILE does.
+ */
+#ifndef WT_CLI_TOP_TEXT_H
+#define WT_CLI_TOP_TEXT_H
+
+#include <stdio.h>
+
+#include "cli/report.h"
+#include "cli/run_file.h"
+#include "cli/text.h"
+
+struct wt_top_style {
+	enum wt_report_by by;
+	enum wt_report_group group;
+	const char *columns; /* names with commas, or NULL: as many as fit */
+	int64_t limit; /* rows; 0: all */
+	const char *next; /* a command to go on with, or NULL */
+	const char *problem; /* one line about kernel names, or NULL */
+};
+
+/* 0, -EINVAL: `columns` has an unknown name (message given), or another -errno. */
+int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
+                 const struct wt_report *report, const struct wt_top_style *style);
+
+/* What was lost and who was not recorded in full, a line each; nothing if nothing was. */
+void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_report *report);
+
+#endif /* WT_CLI_TOP_TEXT_H */

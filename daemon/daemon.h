@@ -1,0 +1,409 @@
+/*
+ * daemon.h - the parts of wavetapd.
+ *
+ *   main.c        options, signals, the loop
+ *   log.c lock.c  words; one daemon per user, host and data directory
+ *   scan.c        finds segments and attaches them
+ *   segment_map.c opens and checks one segment; the only code that touches its memory
+ *   liveness.c    is the process behind a segment still there?
+ *   process.c     one observed process: load, save, end
+ *   drain.c       rings -> rows
+ *   configs.c     kernel names, devices, launch configurations, rollups
+ *   runs.c        run key -> run file
+ *   store.c       statements
+ *   control.c     status socket
+ *
+ * One thread. It may block on the disk and for nothing else. All times named now_ns are
+ * CLOCK_MONOTONIC.
+ *
+ * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
+ * Whenever it can't be committed, everything held in memory about that run is thrown away and
+ * read again from the file, exactly as after a kill. There is no second path to get wrong.
+ */
+#ifndef WT_DAEMON_H
+#define WT_DAEMON_H
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "analysis/link.h"
+#include "analysis/map.h"
+#include "analysis/wave.h"
+#include "schema/wt_api.h"
+#include "schema/wt_db.h"
+#include "schema/wt_paths.h"
+#include "schema/wt_segment.h"
+
+#define WT_VERSION_TEXT PACKAGE_VERSION
+
+static inline int64_t wt_clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#define WT_MS INT64_C(1000000)
+#define WT_SECOND INT64_C(1000000000)
+
+/* ---- log.c */
+
+/* To stderr, or once a path is given to that file, which is kept under 2 MiB. */
+void wt_log_open(const char *path);
+void wt_log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- lock.c */
+
+/* Takes the lock: *ret_fd, or -EWOULDBLOCK if another daemon has it, or -errno. */
+int wt_lock_take(const char *path, int *ret_fd);
+/* Removes the file and gives the lock up. */
+void wt_lock_drop(const char *path, int fd);
+
+/* ---- liveness.c */
+
+enum wt_life { WT_LIFE_ALIVE, WT_LIFE_DEAD, WT_LIFE_UNKNOWN };
+
+struct wt_liveness {
+	int pidfd; /* -1: see below */
+	int32_t pid; /* in the daemon's namespace; 0 = not known */
+	uint64_t start_ticks;
+	enum wt_life life; /* without a pidfd: what is known */
+};
+
+/* Finds the process of a segment. Never fails: at worst its life is unknown. */
+void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int32_t pid,
+                      uint64_t start_ticks);
+enum wt_life wt_liveness_poll(struct wt_liveness *liveness);
+void wt_liveness_close(struct wt_liveness *liveness);
+
+/* Parent and start time from /proc/PID/stat. 0 or -errno. */
+int wt_proc_stat(int32_t pid, int32_t *ret_ppid, uint64_t *ret_start_ticks, char *ret_state);
+
+/* ---- segment_map.c */
+
+/* What the producer counts, in one snapshot. */
+struct wt_counters {
+	uint64_t launch_attempted, graph_launch_attempted, launch_dropped, call_dropped;
+	uint64_t kernels_dropped_ring, links_dropped_ring, other_dropped_ring;
+	uint64_t capture, reason, detail, armed_ns, finished_ns, cupti_version, driver_version;
+	uint64_t kernels_seen, kernels_dropped_cupti, records_unknown, names_dropped;
+	uint64_t entries_unknown, flush_cpu_ns, cupti_callback_ns;
+	uint64_t app_profiler_sessions, app_records_forwarded, arena_used_bytes, device_count;
+};
+
+struct wt_mapped {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	struct wt_segment_header header; /* our copy: the only one that is used */
+	const struct wt_producer *producer;
+	struct wt_consumer *consumer;
+	struct wt_ring ring[WT_RING_MAX]; /* cells are mapped read-only */
+	const uint8_t *arena;
+};
+
+void wt_segment_guard_install(void);
+
+/* Text as SQLite takes it: bytes that are not UTF-8 become '?'. The length stays. */
+void wt_text_mend(char *text);
+
+/*
+ * Opens, locks and checks a segment. 0, or with `why`:
+ *   -EAGAIN       still being made       -EBUSY    another daemon drains it
+ *   -EPROTO       of another version     -EPERM    not ours
+ *   -EBADMSG      not a sound segment    other     -errno
+ */
+int wt_segment_open(int dir_fd, const char *name, struct wt_mapped *ret_mapped, char *why,
+                    size_t why_bytes);
+void wt_segment_close(struct wt_mapped *mapped);
+
+/* These survive a file that was cut short: -EFAULT. */
+int wt_segment_tails(const struct wt_mapped *mapped, uint64_t ret_tails[WT_RING_MAX]);
+int wt_segment_heads(const struct wt_mapped *mapped, uint64_t ret_heads[WT_RING_MAX]);
+int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_RING_MAX],
+                       int64_t now_ns);
+int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_counters);
+int wt_segment_device(const struct wt_mapped *mapped, uint64_t index, struct wt_device *ret_device);
+int wt_segment_cupti_path(const struct wt_mapped *mapped, char ret_path[WT_TEXT_BYTES]);
+/* Copies whole cells from `pos` on, at most `count`; *ret_count < count: a hole is there. */
+int wt_segment_cells(const struct wt_mapped *mapped, enum wt_ring_index ring, uint64_t pos,
+                     size_t count, struct wt_cell *cells, size_t *ret_count);
+/* A kernel name into `name` (WT_NAME_BYTES_MAX + 1); -ENOENT: the id leads nowhere. */
+int wt_segment_name(const struct wt_mapped *mapped, uint32_t id, char *name);
+
+/* ---- runs.c */
+
+enum wt_statement {
+	WT_SQL_BEGIN,
+	WT_SQL_COMMIT,
+	WT_SQL_ROLLBACK,
+	WT_SQL_PROC_NEW,
+	WT_SQL_PROC_UPDATE,
+	WT_SQL_LAUNCH,
+	WT_SQL_EXEC,
+	WT_SQL_EXEC_LINK,
+	WT_SQL_CALL,
+	WT_SQL_COPY,
+	WT_SQL_SYNC,
+	WT_SQL_OVERHEAD,
+	WT_SQL_CLOCK,
+	WT_SQL_CONTEXT,
+	WT_SQL_GPU,
+	WT_SQL_PROCESS_GPU,
+	WT_SQL_KERNEL,
+	WT_SQL_CONFIG,
+	WT_SQL_STAT,
+	WT_SQL_LINK_SAVE,
+	WT_SQL_LINK_FORGET,
+	WT_SQL_MAX
+};
+
+/* Launch configuration: the key part is compared and hashed as bytes. */
+struct wt_config_key {
+	int64_t kernel_id, device_id;
+	uint32_t grid[3], block[3], cluster[3];
+	uint32_t regs_per_thread, static_smem_bytes, dynamic_smem_bytes;
+	uint32_t is_cooperative, max_active_clusters;
+	int32_t sm_count;
+	uint32_t pad;
+};
+
+struct wt_config {
+	struct wt_config_key key;
+	int64_t config_id;
+	uint32_t next; /* same hash */
+	struct wt_wave_launch launch; /* all but the duration */
+};
+
+struct wt_kernel_name {
+	char *name;
+	int64_t kernel_id;
+	uint32_t next; /* same hash */
+};
+
+struct wt_gpu {
+	struct wt_device device;
+	int64_t device_id;
+};
+
+enum wt_store_state { WT_STORE_CLOSED, WT_STORE_OK, WT_STORE_FULL, WT_STORE_ERROR };
+
+struct wt_run {
+	struct wt_run *next;
+	char key[WT_RUN_KEY_BYTES];
+	char path[WT_PATH_BYTES];
+	int process_count; /* attached processes */
+	enum wt_store_state state;
+	char error[WT_DB_ERROR_BYTES];
+	int64_t retry_ns, backoff_ns;
+
+	/* only while open */
+	sqlite3 *db;
+	bool is_wal;
+	sqlite3_stmt *statement[WT_SQL_MAX];
+	int64_t next_exec_id;
+	struct wt_kernel_name *names;
+	size_t names_count, names_room;
+	struct wt_map name_of;
+	struct wt_config *configs;
+	size_t configs_count, configs_room;
+	struct wt_map config_of;
+	struct wt_gpu *gpus;
+	size_t gpus_count;
+	int64_t batches;
+};
+
+struct wt_daemon;
+struct wt_process;
+
+/* The run key of a segment: its own, or one made from its ancestors. */
+void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES]);
+/* The known run of a key, added if new; not opened yet. NULL: no memory. */
+struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
+/* Opens the run file if it is time to try. 0 or -errno. */
+int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
+                const struct wt_segment_header *header, int64_t now_ns);
+/* Forgets all that is in memory and tries again later. `err` is why (-errno). */
+void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns);
+void wt_run_close(struct wt_run *run);
+/* The file of a key in the data directory: 0, -ENOENT or another -errno. */
+int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BYTES]);
+void wt_run_destroy(struct wt_run *run);
+
+/* ---- store.c */
+
+int wt_store_prepare(struct wt_run *run);
+void wt_store_finalize(struct wt_run *run);
+/* 0 or -errno, and the reason in run->error. */
+int wt_store_check(struct wt_run *run, int sqlite_code);
+/* wt_db_run() for one of the run's statements, through wt_store_check(). */
+#define wt_store_run(run, id, ...)                                                                 \
+	wt_store_check((run), wt_db_run((run)->statement[(id)], __VA_ARGS__))
+
+/* ---- configs.c */
+
+struct wt_stat {
+	int64_t config_id;
+	uint32_t in_graph, is_dirty;
+	int64_t launches, time_ns, min_ns, max_ns;
+	double mean_ns, m2_ns2;
+	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns;
+};
+
+int wt_configs_load(struct wt_run *run);
+void wt_configs_fini(struct wt_run *run);
+/* 0 or -errno; each adds a row where it is new. */
+int wt_configs_kernel(struct wt_run *run, const char *name, int64_t *ret_kernel_id);
+int wt_configs_device(struct wt_run *run, const struct wt_device *device, uint32_t *ret_gpu_idx);
+int wt_configs_config(struct wt_run *run, const struct wt_config_key *key, uint32_t gpu_idx,
+                      uint32_t *ret_config_idx);
+
+/* ---- process.c */
+
+/* Counted here, stored in `proc`. */
+struct wt_tally {
+	int64_t cells_torn, cells_bad, cells_gap;
+	int64_t launches_stored, launches_failed, launches_captured, launches_linked;
+	int64_t launches_linked_by_order, launches_unobserved, launches_unlinked;
+	int64_t graph_launches_stored, graph_launches_failed;
+	int64_t kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time;
+};
+
+struct wt_context_info {
+	uint32_t context_id;
+	int32_t sm_count; /* 0 = all of the device */
+};
+
+/* Where exec ids stood when launches up to `end_seq` had come: see process.c. */
+struct wt_exec_mark {
+	uint64_t end_seq;
+	int64_t exec_id;
+};
+
+struct wt_process {
+	struct wt_process *next;
+	char name[NAME_MAX + 1]; /* of the segment file */
+	struct wt_mapped mapped;
+	struct wt_liveness liveness;
+	struct wt_run *run;
+	bool is_superseded; /* the process went on by exec, with a newer segment */
+	bool is_lost;       /* segment cut short or corrupt: nothing more can be read */
+	char lost_why[80];
+	bool is_lost_saved; /* the file says so */
+	bool is_done;       /* ended and committed: to be unlinked */
+	bool has_work;      /* more waits in the rings */
+
+	bool is_loaded; /* everything below is valid */
+	int64_t process_id;
+	uint64_t cursor[WT_RING_MAX];
+	struct wt_counters counters, saved_counters;
+	struct wt_tally tally;
+	int64_t first_ns, last_ns; /* 0 = none */
+	struct wt_linker *linker;
+	uint64_t seq_end; /* highest launch seq + 1 */
+	struct wt_exec_mark *marks;
+	size_t marks_count, marks_room, marks_first;
+	uint32_t gpu_of[WT_DEVICES_MAX]; /* ordinal -> index in run->gpus; WT_MAP_NONE */
+	uint64_t devices_read;
+	struct wt_context_info *contexts;
+	size_t contexts_count;
+	struct wt_map kernel_of; /* name id -> kernel id */
+	struct wt_stat *stats;
+	size_t stats_count, stats_room;
+	struct wt_map stat_of; /* 2 * config index + in_graph */
+	uint32_t *dirty;
+	size_t dirty_count, dirty_room;
+
+	int64_t drained_ns, hole_since_ns, device_since_ns, active_ns;
+	uint64_t hole_pos;
+	uint64_t tails[WT_RING_MAX]; /* last seen, for status */
+	bool is_stalled;
+};
+
+/* Reads or makes the row of a process and everything in memory. 0 or -errno. */
+int wt_process_load(struct wt_process *process, int64_t now_ns);
+/* Throws away what load made. */
+void wt_process_unload(struct wt_process *process);
+/* Writes counters and cursors, inside the open transaction. `state` as in proc. */
+int wt_process_save(struct wt_process *process, const char *state);
+int wt_process_restore_links(struct wt_process *process, int64_t now_ns);
+int wt_process_add_context(struct wt_process *process, uint32_t context_id, int32_t sm_count);
+int wt_process_read_devices(struct wt_process *process);
+void wt_process_span(struct wt_process *process, uint64_t start_ns, uint64_t end_ns);
+void wt_process_destroy(struct wt_process *process);
+const char *wt_process_end_state(const struct wt_process *process);
+extern const struct wt_linker_output wt_process_linker_output;
+
+/* rollups, in process_stat.c */
+int wt_process_stat_load(struct wt_process *process);
+int wt_process_stat_add(struct wt_process *process, uint32_t config_idx, bool in_graph,
+                        int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+int wt_process_stat_flush(struct wt_process *process);
+
+/* ---- drain.c */
+
+/* One round for one process. 0, or -errno of the run file (then the run has failed). */
+int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, bool is_last);
+
+/* drain_kernel.c: one kernel record -> config, idle, link, row. */
+int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t now_ns);
+
+#define WT_BATCH_CELLS 16384u
+
+/* ---- scan.c */
+
+struct wt_refused {
+	struct wt_refused *next;
+	char name[NAME_MAX + 1];
+	char why[160];
+	ino_t ino;
+	bool is_making; /* still without its magic */
+	int64_t first_ns, since_ns; /* first and last tried */
+	struct wt_liveness liveness;
+};
+
+/* Looks for new segments. 0 or -errno of the folder. */
+int wt_scan(struct wt_daemon *daemon, int64_t now_ns);
+void wt_scan_fini(struct wt_daemon *daemon);
+/* Removes the file of a process that is done, if it is still the same file. */
+void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);
+
+/* ---- control.c */
+
+struct wt_client;
+
+int wt_control_open(struct wt_daemon *daemon);
+void wt_control_close(struct wt_daemon *daemon);
+/* Accepts, reads and answers what is ready. */
+void wt_control_poll(struct wt_daemon *daemon, int64_t now_ns);
+
+/* ---- main.c */
+
+struct wt_daemon {
+	char data_dir[WT_PATH_BYTES];
+	char lock_path[WT_PATH_BYTES];
+	char sock_path[WT_PATH_BYTES];
+	char prefix[NAME_MAX + 1]; /* of segment names */
+	int64_t idle_ns;
+	int64_t started_ns;
+	bool is_foreground, is_spawned, is_stopping;
+	int dir_fd, lock_fd, epoll_fd, signal_fd, inotify_fd, listen_fd;
+	struct wt_process *processes;
+	struct wt_run *runs;
+	struct wt_refused *refused;
+	struct wt_client *clients;
+	struct wt_cell *cells; /* WT_BATCH_CELLS */
+	int64_t scanned_ns;
+	bool is_scan_wanted;
+};
+
+/* One pass over all processes; true if something moved. Used by control.c for `drain`. */
+bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last);
+
+#endif /* WT_DAEMON_H */

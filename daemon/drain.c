@@ -1,0 +1,469 @@
+/*
+ * drain.c - from the rings to rows: one transaction per process and round.
+ *
+ * ORDER. Death is polled first, then ring 1's tail is read, then ring 0's; ring 0 is drained
+ * to its tail before ring 1 to its own, so that a launch is known before its kernel. Within a
+ * piece of ring 1, links and contexts go before kernels.
+ *
+ * HOLES. A claimed cell without its stamp is waited for while the process lives, and counted
+ * as torn once it is dead. Behind a hole in ring 0 ring 1 waits too, for a while.
+ *
+ * The cursor moves in memory with every cell that was dealt with, in the file with the commit,
+ * and in the segment (head) only after the commit.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+
+#define DUE_CELLS 2048u
+#define DUE_NS (100 * WT_MS) /* fewer cells than that wait so long, for larger transactions */
+#define NEWS_NS WT_SECOND    /* counters alone */
+#define BUDGET_CELLS (16u * WT_BATCH_CELLS) /* per ring and transaction */
+#define HOLE_PATIENCE_NS WT_SECOND          /* then ring 1 goes on without ring 0 */
+#define STALLED_NS (5 * WT_SECOND)
+#define DEVICE_PATIENCE_NS WT_SECOND
+
+static bool is_gone(struct wt_process *process)
+{
+	enum wt_life life = wt_liveness_poll(&process->liveness);
+
+	/* Whose life can't be seen is taken at its word: finished, with nothing left half done. */
+	return life == WT_LIFE_DEAD || process->is_superseded ||
+	       (life == WT_LIFE_UNKNOWN && process->counters.finished_ns);
+}
+
+/* Least length of the fields that carry meaning; 0: not a kind of this ring. */
+static uint32_t least_length(enum wt_ring_index ring, const struct wt_cell *cell)
+{
+	if (ring == WT_RING_CALLS) {
+		if (cell->kind == WT_KIND_LAUNCH)
+			return offsetof(struct wt_launch, reserved);
+		return cell->kind == WT_KIND_CALL ? offsetof(struct wt_call, reserved) : 0;
+	}
+	switch (cell->kind) {
+	case WT_KIND_KERNEL:
+		return offsetof(struct wt_kernel, reserved);
+	case WT_KIND_COPY:
+		return offsetof(struct wt_copy, reserved);
+	case WT_KIND_SYNC:
+		return offsetof(struct wt_sync, reserved);
+	case WT_KIND_OVERHEAD:
+		return offsetof(struct wt_overhead, reserved);
+	case WT_KIND_CONTEXT:
+		return offsetof(struct wt_context, reserved);
+	case WT_KIND_CLOCK:
+		return offsetof(struct wt_clock, reserved);
+	case WT_KIND_LINK:
+		return cell->count >= 1 && cell->count <= WT_LINKS_PER_CELL
+		               ? cell->count * (uint32_t)sizeof(struct wt_link)
+		               : 0;
+	default:
+		return 0;
+	}
+}
+
+static bool is_sound(enum wt_ring_index ring, struct wt_cell *cell)
+{
+	uint32_t least = least_length(ring, cell);
+
+	if (!least || cell->length < least || cell->length > WT_CELL_PAYLOAD_BYTES)
+		return false;
+	memset(cell->payload + cell->length, 0, WT_CELL_PAYLOAD_BYTES - cell->length);
+	return true;
+}
+
+#define I(value) (int64_t)(value)
+
+static int drain_launch(struct wt_process *process, const struct wt_launch *r, int64_t now_ns)
+{
+	const struct wt_linker_call call = {
+	        .seq = r->seq,
+	        .entry_ns = r->entry_ns,
+	        .return_ns = r->return_ns,
+	        .geometry = r->grid[0] ? wt_linker_geometry(r->grid, r->block, r->dynamic_smem_bytes)
+	                               : 0,
+	        .thread32 = r->thread32,
+	        .flags = r->flags,
+	        .result = r->result,
+	        .is_before_arming = (r->flags & WT_FLAG_UNARMED) &&
+	                            (!process->counters.armed_ns ||
+	                             r->return_ns < process->counters.armed_ns),
+	};
+	int err;
+
+	if (r->seq >= process->counters.launch_attempted) {
+		process->tally.cells_bad++;
+		return 0;
+	}
+	err = wt_store_run(process->run, WT_SQL_LAUNCH, "iiiiiiiiiiiiiiiiii", process->process_id,
+	                   I(r->seq), I(r->entry_ns), I(r->return_ns), I(r->api), I(r->tid),
+	                   I(r->thread32), I(r->stream), I(r->function), I(r->grid[0]),
+	                   I(r->grid[1]), I(r->grid[2]), I(r->block[0]), I(r->block[1]),
+	                   I(r->block[2]), I(r->dynamic_smem_bytes), I(r->result), I(r->flags));
+	if (err)
+		return err;
+	if (sqlite3_changes(process->run->db) == 0) {
+		process->tally.cells_bad++; /* a seq that was there already */
+		return 0;
+	}
+	process->tally.launches_stored++;
+	if (r->seq >= process->seq_end)
+		process->seq_end = r->seq + 1;
+	wt_process_span(process, r->entry_ns, r->return_ns);
+	return wt_linker_call(process->linker, &call, now_ns);
+}
+
+static int drain_call(struct wt_process *process, const struct wt_call *r, int64_t now_ns)
+{
+	const struct wt_linker_call call = {
+	        .seq = r->seq,
+	        .entry_ns = r->entry_ns,
+	        .return_ns = r->return_ns,
+	        .thread32 = r->thread32,
+	        .flags = r->flags,
+	        .result = r->result,
+	        .is_graph = true,
+	};
+	bool is_graph = wt_api_class_of(r->api) == WT_API_CLASS_GRAPH;
+	int err = wt_store_run(process->run, WT_SQL_CALL, "iiniiiiiiiii", process->process_id,
+	                       I(r->api), is_graph ? I(r->seq) : WT_DB_NULL, I(r->entry_ns),
+	                       I(r->return_ns), I(r->tid), I(r->thread32), I(r->handle),
+	                       I(r->other), I(r->bytes), I(r->result), I(r->flags));
+
+	if (err || !is_graph)
+		return err;
+	process->tally.graph_launches_stored++;
+	process->tally.graph_launches_failed += r->result != 0;
+	wt_process_span(process, r->entry_ns, r->return_ns);
+	return wt_linker_call(process->linker, &call, now_ns);
+}
+
+/* Id of a device by its ordinal in the process, or NULL. */
+static int64_t device_id_of(const struct wt_process *process, uint32_t ordinal)
+{
+	if (ordinal >= WT_DEVICES_MAX || process->gpu_of[ordinal] == WT_MAP_NONE)
+		return WT_DB_NULL;
+	return process->run->gpus[process->gpu_of[ordinal]].device_id;
+}
+
+static int drain_context(struct wt_process *process, const struct wt_context *r)
+{
+	int err = wt_process_add_context(process, r->context_id, (int32_t)r->sm_count);
+
+	if (err)
+		return err;
+	return wt_store_run(process->run, WT_SQL_CONTEXT, "iinnni", process->process_id,
+	                    I(r->context_id), device_id_of(process, r->device),
+	                    r->parent_context_id ? I(r->parent_context_id) : WT_DB_NULL,
+	                    r->sm_count ? I(r->sm_count) : WT_DB_NULL, I(r->is_green != 0));
+}
+
+static int drain_copy(struct wt_process *process, const struct wt_copy *r)
+{
+	bool is_timed = r->start_ns && r->end_ns >= r->start_ns && r->end_ns <= INT64_MAX / 2;
+
+	wt_process_span(process, r->start_ns, r->end_ns);
+	return wt_store_run(process->run, WT_SQL_COPY, "innniiiiiiiiinn", process->process_id,
+	                    device_id_of(process, r->device),
+	                    is_timed ? I(r->start_ns) : WT_DB_NULL,
+	                    is_timed ? I(r->end_ns) : WT_DB_NULL, I(r->bytes), I(r->is_memset),
+	                    I(r->copy_kind), I(r->src_kind), I(r->dst_kind), I(r->flags),
+	                    I(r->context_id), I(r->stream_id), I(r->correlation_id),
+	                    r->graph_id || r->graph_node_id ? I(r->graph_id) : WT_DB_NULL,
+	                    r->graph_node_id ? I(r->graph_node_id) : WT_DB_NULL);
+}
+
+static int drain_sync(struct wt_process *process, const struct wt_sync *r)
+{
+	return wt_store_run(process->run, WT_SQL_SYNC, "iiiiiiii", process->process_id, I(r->type),
+	                    I(r->start_ns), I(r->end_ns), I(r->context_id), I(r->stream_id),
+	                    I(r->event_id), I(r->correlation_id));
+}
+
+static int drain_overhead(struct wt_process *process, const struct wt_overhead *r)
+{
+	return wt_store_run(process->run, WT_SQL_OVERHEAD, "iiiii", process->process_id, I(r->type),
+	                    I(r->start_ns), I(r->end_ns), I(r->thread32));
+}
+
+static int drain_clock(struct wt_process *process, const struct wt_clock *r)
+{
+	return wt_store_run(process->run, WT_SQL_CLOCK, "iiiini", process->process_id,
+	                    I(r->realtime_ns), I(r->monotonic_ns), I(r->boot_ns),
+	                    r->cupti_ns ? I(r->cupti_ns) : WT_DB_NULL, I(r->bracket_ns));
+}
+
+#undef I
+
+static int drain_links(struct wt_process *process, const struct wt_cell *cell, int64_t now_ns)
+{
+	struct wt_link links[WT_LINKS_PER_CELL];
+	int err = 0;
+
+	memcpy(links, cell->payload, sizeof(links));
+	for (int i = 0; i < cell->count && !err; i++)
+		err = wt_linker_link(process->linker, &links[i], now_ns);
+	return err;
+}
+
+/* What kernels of the same piece may refer to. */
+static bool goes_first(const struct wt_cell *cell)
+{
+	return cell->kind == WT_KIND_LINK || cell->kind == WT_KIND_CONTEXT;
+}
+
+static int drain_cell(struct wt_process *process, const struct wt_cell *cell, int64_t now_ns)
+{
+	union {
+		struct wt_launch launch;
+		struct wt_call call;
+		struct wt_kernel kernel;
+		struct wt_copy copy;
+		struct wt_sync sync;
+		struct wt_overhead overhead;
+		struct wt_context context;
+		struct wt_clock clock;
+	} record;
+
+	memcpy(&record, cell->payload, sizeof(record));
+	switch (cell->kind) {
+	case WT_KIND_LAUNCH:
+		return drain_launch(process, &record.launch, now_ns);
+	case WT_KIND_CALL:
+		return drain_call(process, &record.call, now_ns);
+	case WT_KIND_KERNEL:
+		return wt_drain_kernel(process, &record.kernel, now_ns);
+	case WT_KIND_COPY:
+		return drain_copy(process, &record.copy);
+	case WT_KIND_SYNC:
+		return drain_sync(process, &record.sync);
+	case WT_KIND_OVERHEAD:
+		return drain_overhead(process, &record.overhead);
+	case WT_KIND_CONTEXT:
+		return drain_context(process, &record.context);
+	case WT_KIND_CLOCK:
+		return drain_clock(process, &record.clock);
+	default:
+		return drain_links(process, cell, now_ns);
+	}
+}
+
+/*
+ * How many cells can be dealt with now: all, or those before a kernel whose device is not in
+ * the table yet. That is waited for a moment, not for ever.
+ */
+static size_t count_ready(struct wt_process *process, const struct wt_cell *cells, size_t count,
+                          int64_t now_ns, bool is_dead)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct wt_kernel kernel;
+
+		if (cells[i].kind != WT_KIND_KERNEL)
+			continue;
+		memcpy(&kernel, cells[i].payload, sizeof(kernel));
+		if (kernel.device >= WT_DEVICES_MAX ||
+		    process->gpu_of[kernel.device] != WT_MAP_NONE)
+			continue;
+		if (!process->device_since_ns)
+			process->device_since_ns = now_ns;
+		if (!is_dead && now_ns - process->device_since_ns < DEVICE_PATIENCE_NS)
+			return i;
+	}
+	return count;
+}
+
+/* Deals with `count` whole cells at the cursor. */
+static int drain_piece(struct wt_process *process, enum wt_ring_index ring, struct wt_cell *cells,
+                       size_t count, int64_t now_ns)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err && ring == WT_RING_ACTIVITY; i++)
+		if (goes_first(&cells[i]) && is_sound(ring, &cells[i]))
+			err = drain_cell(process, &cells[i], now_ns);
+	for (size_t i = 0; i < count && !err; i++) {
+		if (!is_sound(ring, &cells[i]))
+			process->tally.cells_bad++;
+		else if (!goes_first(&cells[i]))
+			err = drain_cell(process, &cells[i], now_ns);
+		if (!err)
+			process->cursor[ring]++;
+	}
+	return err;
+}
+
+/* One ring up to `tail`; *ret_hole: stopped at a cell that is not whole yet. */
+static int drain_ring(struct wt_process *process, enum wt_ring_index ring, uint64_t tail,
+                      struct wt_cell *cells, int64_t now_ns, bool is_dead, bool *ret_hole)
+{
+	uint64_t end = process->cursor[ring] + BUDGET_CELLS;
+	int err = 0;
+
+	*ret_hole = false;
+	if (end > tail)
+		end = tail;
+	while (!err && process->cursor[ring] < end) {
+		uint64_t left = end - process->cursor[ring];
+		size_t want = left < WT_BATCH_CELLS ? (size_t)left : WT_BATCH_CELLS, got, ready;
+
+		err = wt_segment_cells(&process->mapped, ring, process->cursor[ring], want, cells,
+		                       &got);
+		if (err)
+			break;
+		ready = count_ready(process, cells, got, now_ns, is_dead);
+		err = drain_piece(process, ring, cells, ready, now_ns);
+		if (err || ready < got)
+			break;
+		if (got < want && is_dead) {
+			process->tally.cells_torn++;
+			process->cursor[ring]++;
+		} else if (got < want) {
+			*ret_hole = true;
+			break;
+		}
+	}
+	return err;
+}
+
+/* Keeps book of how long a hole in ring 0 has been there; true: do not wait for it. */
+static bool is_hole_old(struct wt_process *process, bool is_hole, int64_t now_ns)
+{
+	uint64_t pos = process->cursor[WT_RING_CALLS];
+
+	if (!is_hole) {
+		process->hole_since_ns = 0;
+		process->is_stalled = false;
+		return true;
+	}
+	if (!process->hole_since_ns || process->hole_pos != pos) {
+		process->hole_since_ns = now_ns;
+		process->hole_pos = pos;
+	}
+	process->is_stalled = now_ns - process->hole_since_ns > STALLED_NS;
+	return now_ns - process->hole_since_ns > HOLE_PATIENCE_NS;
+}
+
+static int drain_rings(struct wt_process *process, struct wt_cell *cells, int64_t now_ns,
+                       bool is_dead)
+{
+	bool is_hole, is_hole_1;
+	int err = wt_process_read_devices(process);
+
+	if (!err)
+		err = drain_ring(process, WT_RING_CALLS, process->tails[WT_RING_CALLS], cells, now_ns,
+		                 is_dead, &is_hole);
+	if (err)
+		return err;
+	process->has_work = true;
+	if (is_hole_old(process, is_hole, now_ns) &&
+	    (is_hole || process->cursor[WT_RING_CALLS] == process->tails[WT_RING_CALLS]))
+		err = drain_ring(process, WT_RING_ACTIVITY, process->tails[WT_RING_ACTIVITY], cells,
+		                 now_ns, is_dead, &is_hole_1);
+	if (process->cursor[WT_RING_ACTIVITY] == process->tails[WT_RING_ACTIVITY])
+		process->device_since_ns = 0;
+	return err ? err : wt_linker_settle(process->linker, now_ns);
+}
+
+static bool is_drained(const struct wt_process *process)
+{
+	return process->cursor[0] == process->tails[0] && process->cursor[1] == process->tails[1];
+}
+
+static void lose(struct wt_process *process, const char *why)
+{
+	process->is_lost = true;
+	snprintf(process->lost_why, sizeof(process->lost_why), "%s", why);
+	wt_log_line("%s: %s; nothing more is read from it", process->name, why);
+}
+
+/* Positions that can't be: somebody wrote over the segment. */
+static bool are_tails_sound(const struct wt_process *process)
+{
+	for (int i = 0; i < WT_RING_MAX; i++)
+		if (process->tails[i] < process->cursor[i] ||
+		    process->tails[i] - process->cursor[i] > process->mapped.ring[i].mask + 1)
+			return false;
+	return true;
+}
+
+/* The transaction. A fault of the segment ends it with what was read before. */
+static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_t now_ns,
+                       bool is_dead)
+{
+	bool is_over = false;
+	int err = process->is_lost ? 0 : drain_rings(process, cells, now_ns, is_dead);
+
+	if (err == -EFAULT) {
+		lose(process, "the segment was cut short");
+		err = 0;
+	}
+	if (!err && is_dead && !process->is_lost && is_drained(process)) {
+		err = wt_linker_end(process->linker, process->counters.finished_ns != 0, now_ns);
+		is_over = true;
+	}
+	if (!err)
+		err = wt_process_save(process, is_over || process->is_lost
+		                                       ? wt_process_end_state(process)
+		                                       : "live");
+	if (!err)
+		err = wt_store_run(process->run, WT_SQL_COMMIT, "");
+	if (err)
+		return err;
+	process->saved_counters = process->counters;
+	process->run->batches++;
+	process->is_done = is_over;
+	process->is_lost_saved = process->is_lost;
+	return 0;
+}
+
+/* Reads what the producer says of itself; a fault or nonsense makes the segment lost. */
+static void look(struct wt_process *process)
+{
+	if (wt_segment_tails(&process->mapped, process->tails) ||
+	    wt_segment_counters(&process->mapped, &process->counters))
+		lose(process, "the segment was cut short");
+	else if (!are_tails_sound(process))
+		lose(process, "the segment is corrupt: impossible positions");
+}
+
+int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, bool is_last)
+{
+	bool is_dead, has_news;
+	int64_t pause_ns;
+	uint64_t left;
+	int err;
+
+	process->has_work = false;
+	if (process->is_done)
+		return 0;
+	is_dead = is_gone(process);
+	if (process->is_lost_saved) {
+		process->is_done = is_dead; /* its file is removed when it is gone */
+		return 0;
+	}
+	if (!process->is_lost)
+		look(process);
+	left = process->is_lost ? 0
+	                        : process->tails[0] - process->cursor[0] + process->tails[1] -
+	                                  process->cursor[1];
+	has_news = left || memcmp(&process->counters, &process->saved_counters,
+	                          sizeof(process->counters)) != 0;
+	if (left)
+		process->active_ns = now_ns;
+	pause_ns = left ? DUE_NS : NEWS_NS;
+	if (!process->is_lost && !is_dead && !is_last && left < DUE_CELLS &&
+	    (!has_news || now_ns - process->drained_ns < pause_ns))
+		return 0;
+	process->drained_ns = now_ns;
+	err = wt_store_run(process->run, WT_SQL_BEGIN, "");
+	if (err == -EBUSY)
+		return 0; /* nothing has been touched: next time */
+	if (!err)
+		err = drain_batch(process, cells, now_ns, is_dead);
+	if (err)
+		return err;
+	if (!process->is_lost)
+		wt_segment_release(&process->mapped, process->cursor, now_ns);
+	process->has_work = is_dead ? !process->is_done : left >= DUE_CELLS;
+	return 0;
+}

@@ -1,0 +1,180 @@
+/*
+ * status.c - what `status` answers. Main thread, never blocks.
+ *
+ * {"version", "pid", "uptime_s", "data_dir", "shm_dir",
+ *  "processes": [{"pid", "segment", "run", "rank", "command", "state", "capture", "reason",
+ *                 "stalled", "launches_attempted", "launches_stored", "launches_dropped",
+ *                 "kernels_stored", "kernels_dropped", "rings": [{"cells", "used"}, ...],
+ *                 "cells_torn", "cells_bad", "linker_held", "segment_bytes"}],
+ *  "runs": [{"key", "path", "processes", "store": {"state", "error", "wal", "batches"}}],
+ *  "refused": [{"segment", "reason"}]}
+ */
+#include "daemon/status.h"
+
+#include <stdarg.h>
+
+#include "config.h"
+#include "daemon/daemon.h"
+
+struct text {
+	FILE *file;
+};
+
+static void put(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(struct text *text, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	vfprintf(text->file, format, ap);
+	va_end(ap);
+}
+
+/* "name": "value", with everything escaped that JSON or a terminal could mistake. */
+static void put_string(struct text *text, const char *name, const char *value)
+{
+	put(text, "\"%s\":\"", name);
+	for (const unsigned char *at = (const unsigned char *)value; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			put(text, "\\%c", *at);
+		else if (*at < 0x20 || *at == 0x7f)
+			put(text, "\\u%04x", *at);
+		else
+			fputc(*at, text->file);
+	}
+	put(text, "\"");
+}
+
+static const char *state_of(const struct wt_process *process)
+{
+	if (process->is_lost)
+		return "lost";
+	if (process->is_done)
+		return wt_process_end_state(process);
+	switch (process->liveness.life) {
+	case WT_LIFE_ALIVE:
+		return "live";
+	case WT_LIFE_DEAD:
+		return "draining";
+	default:
+		return "unknown";
+	}
+}
+
+static const char *capture_of(const struct wt_process *process)
+{
+	switch (process->counters.capture) {
+	case WT_CAPTURE_HOOKS_ONLY:
+		return "hooks-only";
+	case WT_CAPTURE_FULL:
+		return "full";
+	case WT_CAPTURE_OFF:
+		return "off";
+	default:
+		return "none";
+	}
+}
+
+static void put_process(struct text *text, const struct wt_process *process)
+{
+	const struct wt_segment_header *header = &process->mapped.header;
+	const struct wt_counters *counters = &process->counters;
+	const char *reason = wt_reason_text((unsigned)counters->reason);
+
+	put(text, "{\"pid\":%d,", header->pid);
+	put_string(text, "segment", process->name);
+	put(text, ",");
+	put_string(text, "run", process->run->key);
+	if (header->rank >= 0)
+		put(text, ",\"rank\":%d,", header->rank);
+	else
+		put(text, ",\"rank\":null,");
+	put_string(text, "command", header->command);
+	put(text, ",\"state\":\"%s\",\"capture\":\"%s\",", state_of(process), capture_of(process));
+	if (process->is_lost)
+		put_string(text, "reason", process->lost_why);
+	else if (counters->reason)
+		put_string(text, "reason", reason ? reason : "unknown reason");
+	else
+		put(text, "\"reason\":null");
+	put(text, ",\"stalled\":%s,\"launches_attempted\":%llu,\"launches_stored\":%lld,",
+	    process->is_stalled ? "true" : "false", (unsigned long long)counters->launch_attempted,
+	    (long long)process->tally.launches_stored);
+	put(text, "\"launches_dropped\":%llu,\"kernels_stored\":%lld,\"kernels_dropped\":%llu,",
+	    (unsigned long long)counters->launch_dropped, (long long)process->tally.kernels_stored,
+	    (unsigned long long)(counters->kernels_dropped_ring + counters->kernels_dropped_cupti));
+	put(text, "\"rings\":[");
+	for (int i = 0; i < WT_RING_MAX; i++) {
+		uint64_t tail = process->tails[i], cursor = process->cursor[i];
+
+		put(text, "%s{\"cells\":%llu,\"used\":%llu}", i ? "," : "",
+		    (unsigned long long)process->mapped.ring[i].mask + 1,
+		    (unsigned long long)(tail > cursor ? tail - cursor : 0));
+	}
+	put(text, "],\"cells_torn\":%lld,\"cells_bad\":%lld,\"linker_held\":%llu,",
+	    (long long)process->tally.cells_torn, (long long)process->tally.cells_bad,
+	    (unsigned long long)(process->linker ? wt_linker_held(process->linker) : 0));
+	put(text, "\"segment_bytes\":%llu}", (unsigned long long)header->file_bytes);
+}
+
+static void put_run(struct text *text, const struct wt_run *run)
+{
+	static const char *const states[] = {"closed", "ok", "full", "error"};
+
+	put(text, "{");
+	put_string(text, "key", run->key);
+	put(text, ",");
+	put_string(text, "path", run->path);
+	put(text, ",\"processes\":%d,\"store\":{\"state\":\"%s\",", run->process_count,
+	    states[run->state]);
+	if (run->state == WT_STORE_FULL || run->state == WT_STORE_ERROR)
+		put_string(text, "error", run->error);
+	else
+		put(text, "\"error\":null");
+	put(text, ",\"wal\":%s,\"batches\":%lld}}", run->is_wal ? "true" : "false",
+	    (long long)run->batches);
+}
+
+char *wt_status_json(const struct wt_daemon *daemon, int64_t now_ns)
+{
+	char *bytes = NULL;
+	size_t length = 0;
+	struct text text = {.file = open_memstream(&bytes, &length)};
+	const char *comma = "";
+
+	if (!text.file)
+		return NULL;
+	put(&text, "{");
+	put_string(&text, "version", WT_VERSION_TEXT);
+	put(&text, ",\"pid\":%d,\"uptime_s\":%lld,", (int)getpid(),
+	    (long long)((now_ns - daemon->started_ns) / WT_SECOND));
+	put_string(&text, "data_dir", daemon->data_dir);
+	put(&text, ",");
+	put_string(&text, "shm_dir", wt_path_shm_dir());
+	put(&text, ",\"processes\":[");
+	for (const struct wt_process *at = daemon->processes; at; at = at->next, comma = ",") {
+		put(&text, "%s", comma);
+		put_process(&text, at);
+	}
+	put(&text, "],\"runs\":[");
+	comma = "";
+	for (const struct wt_run *at = daemon->runs; at; at = at->next, comma = ",") {
+		put(&text, "%s", comma);
+		put_run(&text, at);
+	}
+	put(&text, "],\"refused\":[");
+	comma = "";
+	for (const struct wt_refused *at = daemon->refused; at; at = at->next, comma = ",") {
+		put(&text, "%s{", comma);
+		put_string(&text, "segment", at->name);
+		put(&text, ",");
+		put_string(&text, "reason", at->why);
+		put(&text, "}");
+	}
+	put(&text, "]}");
+	if (fclose(text.file)) {
+		free(bytes);
+		return NULL;
+	}
+	return bytes;
+}

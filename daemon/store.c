@@ -1,0 +1,102 @@
+/*
+ * store.c - the statements of a run file. May block on the disk.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+
+static const char *const statement_sql[WT_SQL_MAX] = {
+        [WT_SQL_BEGIN] = "BEGIN IMMEDIATE",
+        [WT_SQL_COMMIT] = "COMMIT",
+        [WT_SQL_ROLLBACK] = "ROLLBACK",
+        [WT_SQL_PROC_NEW] =
+                "INSERT INTO proc (uuid, pid, pid_namespace, ppid, start_ticks, uid, hostname, "
+                "boot_id, executable, command, rank, local_rank, world_size, created_ns, "
+                "library_version, state, capture, reason, reason_detail) "
+                "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,'live',0,0,0)",
+        [WT_SQL_PROC_UPDATE] =
+                "UPDATE proc SET state=?2, armed_ns=?3, finished_ns=?4, first_ns=?5, last_ns=?6, "
+                "capture=?7, reason=?8, reason_detail=?9, reason_text=?10, cupti_version=?11, "
+                "cupti_path=?12, driver_version=?13, calls_pos=?14, activity_pos=?15, "
+                "link_low_seq=?16, link_low_exec=?17, launches_attempted=?18, "
+                "graph_launches_attempted=?19, launches_dropped=?20, calls_dropped=?21, "
+                "kernels_seen=?22, kernels_dropped_ring=?23, links_dropped_ring=?24, "
+                "other_dropped_ring=?25, kernels_dropped_cupti=?26, records_unknown=?27, "
+                "names_dropped=?28, entries_unknown=?29, app_profiler_sessions=?30, "
+                "app_records_forwarded=?31, flush_cpu_ns=?32, cupti_callback_ns=?33, "
+                "cells_torn=?34, cells_bad=?35, cells_gap=?36, launches_stored=?37, "
+                "launches_failed=?38, launches_captured=?39, launches_linked=?40, "
+                "launches_linked_by_order=?41, launches_unobserved=?42, launches_unlinked=?43, "
+                "graph_launches_stored=?44, graph_launches_failed=?45, kernels_stored=?46, "
+                "kernels_graph=?47, kernels_device=?48, kernels_cupti_only=?49, "
+                "kernels_no_time=?50 WHERE process_id=?1",
+        [WT_SQL_LAUNCH] = "INSERT OR IGNORE INTO launch_call VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_EXEC] = "INSERT INTO kernel_exec VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_EXEC_LINK] = "UPDATE kernel_exec SET launch_seq=?2, link=?3 WHERE exec_id=?1",
+        [WT_SQL_CALL] = "INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, tid, "
+                        "thread32, handle, other, bytes, result, flags) "
+                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_COPY] =
+                "INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, is_memset, "
+                "copy_kind, src_kind, dst_kind, flags, context_id, stream_id, correlation_id, "
+                "graph_id, graph_node_id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_SYNC] = "INSERT INTO sync (process_id, type, start_ns, end_ns, context_id, "
+                        "stream_id, event_id, correlation_id) VALUES (?,?,?,?,?,?,?,?)",
+        [WT_SQL_OVERHEAD] = "INSERT INTO overhead (process_id, type, start_ns, end_ns, thread32) "
+                            "VALUES (?,?,?,?,?)",
+        [WT_SQL_CLOCK] = "INSERT INTO clock (process_id, realtime_ns, monotonic_ns, boot_ns, "
+                         "cupti_ns, bracket_ns) VALUES (?,?,?,?,?,?)",
+        [WT_SQL_CONTEXT] = "INSERT OR REPLACE INTO context (process_id, context_id, device_id, "
+                           "parent_context_id, sm_count, is_green) VALUES (?,?,?,?,?,?)",
+        [WT_SQL_GPU] =
+                "INSERT INTO gpu (uuid, name, cc_major, cc_minor, sm_count, warp_size, "
+                "max_threads_per_sm, max_blocks_per_sm, max_threads_per_block, regs_per_sm, "
+                "regs_per_block, smem_per_sm_bytes, smem_per_block_bytes, "
+                "smem_per_block_optin_bytes, smem_reserved_per_block_bytes, l2_bytes, clock_khz, "
+                "mem_clock_khz, mem_bus_bits, mem_total_bytes, driver_version, pci) "
+                "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_PROCESS_GPU] = "INSERT OR REPLACE INTO process_gpu VALUES (?,?,?)",
+        [WT_SQL_KERNEL] = "INSERT INTO kernel (name) VALUES (?)",
+        [WT_SQL_CONFIG] =
+                "INSERT INTO config (kernel_id, device_id, grid_x, grid_y, grid_z, block_x, "
+                "block_y, block_z, cluster_x, cluster_y, cluster_z, regs_per_thread, "
+                "static_smem_bytes, dynamic_smem_bytes, cooperative, max_active_clusters, "
+                "sm_count, blocks, blocks_per_sm, resident_blocks, occupancy, limiter, waves, "
+                "waves_sm, full_waves, last_wave_blocks, model_reason) "
+                "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_STAT] = "INSERT OR REPLACE INTO config_stat "
+                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_LINK_SAVE] = "INSERT OR REPLACE INTO pending_link VALUES (?,?,?,?)",
+        [WT_SQL_LINK_FORGET] =
+                "DELETE FROM pending_link WHERE process_id=? AND correlation_id=?",
+};
+
+int wt_store_check(struct wt_run *run, int sqlite_code)
+{
+	int err = wt_db_errno(sqlite_code);
+
+	if (err)
+		snprintf(run->error, sizeof(run->error), "%s", sqlite3_errmsg(run->db));
+	return err;
+}
+
+int wt_store_prepare(struct wt_run *run)
+{
+	for (int i = 0; i < WT_SQL_MAX; i++) {
+		int err = wt_store_check(run, sqlite3_prepare_v3(run->db, statement_sql[i], -1,
+		                                                 SQLITE_PREPARE_PERSISTENT,
+		                                                 &run->statement[i], NULL));
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+void wt_store_finalize(struct wt_run *run)
+{
+	for (int i = 0; i < WT_SQL_MAX; i++) {
+		sqlite3_finalize(run->statement[i]);
+		run->statement[i] = NULL;
+	}
+}

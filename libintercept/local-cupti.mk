@@ -1,0 +1,35 @@
+# libintercept/local-cupti.mk: the CUPTI side of libwavetap.so
+wt_cupti_sources = \
+	libintercept/cupti.h \
+	libintercept/cupti.c \
+	libintercept/cupti_clock.c \
+	libintercept/cupti_find.c \
+	libintercept/cupti_flush.c \
+	libintercept/cupti_records.c \
+	libintercept/share.c \
+	libintercept/share.h \
+	libintercept/share_calls.c \
+	libintercept/share_feed.c
+
+check_PROGRAMS += tests/unit/test_share
+TESTS += tests/unit/test_share
+tests_unit_test_share_SOURCES = \
+	tests/unit/mock_cupti.c \
+	tests/unit/mock_cupti.h \
+	tests/unit/test_share.c \
+	libintercept/cupti.c \
+	libintercept/cupti_clock.c \
+	libintercept/cupti_flush.c \
+	libintercept/cupti_records.c \
+	libintercept/share.c \
+	libintercept/share.h \
+	libintercept/share_calls.c \
+	libintercept/share_feed.c
+tests_unit_test_share_LDADD = -lm
+
+check_PROGRAMS += tests/unit/test_cupti_find
+TESTS += tests/unit/test_cupti_find
+tests_unit_test_cupti_find_SOURCES = tests/unit/test_cupti_find.c libintercept/cupti_find.c
+tests_unit_test_cupti_find_LDADD = -lm
+EXTRA_tests_unit_test_cupti_find_DEPENDENCIES = \
+	tests/fake/libcuda.so.1 tests/fake/libcupti.so.13

@@ -1,0 +1,316 @@
+/*
+ * segment.c - makes the shared-memory file of this process, and counts into it.
+ *
+ * Made once per process by the first launch that succeeds, a few milliseconds after the GPU got
+ * that launch: reserve the memory, map it, fill the header, publish. Other threads that
+ * launch meanwhile don't wait: early.c keeps their records. No descriptor stays open.
+ *
+ * Any thread. Creation makes system calls; everything else is loads, adds and ring writes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "libintercept/hooks.h"
+#include "schema/wt_paths.h"
+
+enum { STATE_NONE, STATE_MAKING, STATE_READY, STATE_GIVEN_UP };
+
+#define FREE_SHARE 16 /* take at most this part of what is free in /dev/shm */
+#define ARENA_SHARE 16 /* names get at least this part of the segment */
+#define CELLS_MIN 512 /* per ring: then every offset is a multiple of the group size */
+
+/* ---- sizes */
+
+/* How many bytes the file may have: 0 = too few to be of use. */
+static uint64_t choose_bytes(void)
+{
+	const char *setting = secure_getenv("WAVETAP_SHM_BYTES");
+	uint64_t bytes = WT_SEGMENT_BYTES_DEFAULT;
+	struct statvfs fs;
+
+	if (setting && setting[0]) {
+		bytes = strtoull(setting, NULL, 10);
+		if (bytes > WT_SEGMENT_BYTES_MAX)
+			bytes = WT_SEGMENT_BYTES_MAX;
+	} else if (!statvfs(wt_path_shm_dir(), &fs)) {
+		uint64_t share = (uint64_t)fs.f_bavail * fs.f_frsize / FREE_SHARE;
+
+		if (share < bytes)
+			bytes = share;
+	}
+	bytes -= bytes % WT_GROUP_BYTES;
+	return bytes < WT_SEGMENT_BYTES_MIN ? 0 : bytes;
+}
+
+/* Ring 1 gets twice the cells of ring 0: a launch makes a kernel record, its part of a link
+ * record, and now and then a copy or a synchronisation. The arena gets the rest. */
+static void lay_out(struct wt_segment_header *header, uint64_t file_bytes)
+{
+	uint64_t room = file_bytes - WT_CELLS_OFFSET;
+	uint64_t cells = CELLS_MIN;
+
+	while (2 * cells * 3 * WT_CELL_BYTES <= room - room / ARENA_SHARE)
+		cells *= 2;
+	header->file_bytes = file_bytes;
+	header->cell_count[WT_RING_CALLS] = cells;
+	header->cell_count[WT_RING_ACTIVITY] = 2 * cells;
+	header->cells_offset[WT_RING_CALLS] = WT_CELLS_OFFSET;
+	header->cells_offset[WT_RING_ACTIVITY] = WT_CELLS_OFFSET + cells * WT_CELL_BYTES;
+	header->arena_offset = WT_CELLS_OFFSET + 3 * cells * WT_CELL_BYTES;
+	header->arena_bytes = file_bytes - header->arena_offset;
+}
+
+/* ---- the file */
+
+static int segment_path(char *path, const char *data_dir)
+{
+	char suffix[128];
+	uint64_t random;
+
+	wt_facts_random(&random, sizeof(random));
+	snprintf(suffix, sizeof(suffix), "-%llu-%d-%llu-%016llx.seg",
+	         (unsigned long long)wt_facts_pid_namespace(), (int)getpid(),
+	         (unsigned long long)wt_facts_start_ticks(), (unsigned long long)random);
+	return wt_path_shm(path, data_dir, suffix);
+}
+
+/* Reserves the memory now: a full /dev/shm is an error here instead of a SIGBUS later. What
+ * is free may have shrunk since we looked, so halve before giving up. */
+static int reserve(int fd, uint64_t *bytes)
+{
+	int err;
+
+	do {
+		err = posix_fallocate(fd, 0, (off_t)*bytes);
+		if (err == ENOSPC) {
+			*bytes = *bytes / 2 - *bytes / 2 % WT_GROUP_BYTES;
+			/* what a failed attempt has taken is given back first */
+			if (ftruncate(fd, 0))
+				return -errno;
+		}
+	} while (err == EINTR || (err == ENOSPC && *bytes >= WT_SEGMENT_BYTES_MIN));
+	return -err;
+}
+
+/* Makes and maps the file. 0 and the mapping, or -errno and nothing left behind. */
+static int make_file(const char *data_dir, uint64_t *bytes, void **ret_map)
+{
+	char path[WT_PATH_BYTES];
+	void *map = MAP_FAILED;
+	int err = segment_path(path, data_dir);
+	int fd;
+
+	if (err)
+		return err;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = fchmod(fd, 0600) ? -errno : reserve(fd, bytes);
+	if (!err) {
+		map = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+		err = map == MAP_FAILED ? -errno : 0;
+	}
+	/* A child must not write into its parent's rings: see wt_fork_page. */
+	if (!err && madvise(map, *bytes, MADV_DONTFORK)) {
+		err = -errno;
+		munmap(map, *bytes);
+	}
+	close(fd);
+	if (err)
+		unlink(path);
+	else
+		*ret_map = map;
+	return err;
+}
+
+/*
+ * The first store into a page costs a fault, under some hypervisors microseconds of it. Take
+ * those of ring 0 now, not one every 32 launches; ring 1 is filled on CUPTI's own thread.
+ */
+static void touch_ring(uint8_t *cells, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes; at += 4096)
+		wt_store_relaxed((_Atomic uint64_t *)(cells + at), 0);
+}
+
+/* ---- this process's view of it */
+
+static struct wt_view *make_view(void *map)
+{
+	size_t bytes = sizeof(struct wt_view) + wt_name_table_bytes();
+	const struct wt_segment_header *header = map;
+	struct wt_consumer *consumer = (void *)((uint8_t *)map + WT_CONSUMER_OFFSET);
+	struct wt_view *view;
+
+	view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (view == MAP_FAILED)
+		return NULL;
+	(void)madvise(view, bytes, MADV_DONTFORK);
+	view->header = map;
+	view->producer = (void *)((uint8_t *)map + WT_PRODUCER_OFFSET);
+	for (int i = 0; i < WT_RING_MAX; i++) {
+		view->ring[i].control = &view->producer->ring[i];
+		view->ring[i].head = &consumer->head[i];
+		view->ring[i].cells = (void *)((uint8_t *)map + header->cells_offset[i]);
+		view->ring[i].mask = header->cell_count[i] - 1;
+	}
+	view->arena = (uint8_t *)map + header->arena_offset;
+	view->arena_bytes = header->arena_bytes;
+	view->names = (struct wt_name_table *)(view + 1);
+	return view;
+}
+
+static int make(struct wt_view **ret_view, char *data_dir)
+{
+	uint64_t bytes = choose_bytes();
+	struct wt_segment_header *header;
+	int err = wt_path_data_dir(data_dir);
+	void *map = NULL;
+
+	if (err)
+		return err;
+	if (!bytes)
+		return -ENOSPC;
+	err = make_file(data_dir, &bytes, &map);
+	if (err)
+		return err;
+	header = map;
+	lay_out(header, bytes);
+	header->abi = WT_SEGMENT_ABI;
+	header->header_bytes = sizeof(*header);
+	snprintf(header->data_dir, sizeof(header->data_dir), "%s", data_dir);
+	wt_facts_fill(header);
+	*ret_view = make_view(map);
+	if (!*ret_view) /* without magic the file is nobody's; the daemon removes it once we are dead */
+		return -ENOMEM;
+	touch_ring((uint8_t *)map + header->cells_offset[WT_RING_CALLS],
+	           header->cell_count[WT_RING_CALLS] * WT_CELL_BYTES);
+	wt_store_relaxed(&(*ret_view)->producer->arena_used_bytes, 8);
+	wt_store_release(&header->magic, WT_SEGMENT_MAGIC); /* the daemon reads it first */
+	return 0;
+}
+
+/* ---- what happened before there was a segment */
+
+static void copy_capture(const struct wt_fork_page *page, struct wt_producer *producer)
+{
+	wt_store_relaxed(&producer->reason, wt_load_relaxed(&page->reason));
+	wt_store_relaxed(&producer->detail, wt_load_relaxed(&page->detail));
+	wt_store_release(&producer->capture, wt_load_relaxed(&page->capture));
+}
+
+void wt_segment_set_capture(enum wt_capture capture, enum wt_reason reason, uint64_t detail)
+{
+	struct wt_fork_page *page = wt_fork_page();
+	struct wt_view *view;
+
+	if (!page)
+		return;
+	wt_store_relaxed(&page->reason, reason);
+	wt_store_relaxed(&page->detail, detail);
+	atomic_store(&page->capture, capture);
+	view = atomic_load(&page->view);
+	if (view)
+		copy_capture(page, view->producer);
+}
+
+/* ---- the moment itself */
+
+/* The context was made before we were there, or through an entry we don't hook. */
+static void arm_late(struct wt_fork_page *page)
+{
+	if (wt_load_relaxed(&page->cupti_state) != WT_CUPTI_NONE)
+		return;
+	if (wt_load_relaxed(&page->forked_late))
+		wt_segment_set_capture(WT_CAPTURE_HOOKS_ONLY, WT_REASON_FORKED, 0);
+	else if (wt_load_relaxed(&page->captures_open))
+		wt_segment_set_capture(WT_CAPTURE_HOOKS_ONLY, WT_REASON_ARMED_LATE, 0);
+	else
+		wt_cupti_arm(true);
+}
+
+static void read_current_device(struct wt_fork_page *page)
+{
+	wtcu_ctx_get_device_fn get_device;
+	wtcu_device device;
+
+	if (wt_load_relaxed(&page->devices_claimed))
+		return;
+	get_device = (wtcu_ctx_get_device_fn)wt_driver_entry("cuCtxGetDevice");
+	if (get_device && get_device(&device) == WTCU_SUCCESS)
+		wt_device_read(device);
+}
+
+static struct wt_view *create(struct wt_fork_page *page)
+{
+	char data_dir[WT_PATH_BYTES];
+	struct wt_view *view = NULL;
+	int err = make(&view, data_dir);
+
+	if (err) {
+		wt_store_relaxed(&page->segment_state, STATE_GIVEN_UP);
+		wt_segment_set_capture(WT_CAPTURE_OFF,
+		                       err == -ENOSPC ? WT_REASON_SHM_FULL : WT_REASON_SHM_UNUSABLE,
+		                       (uint64_t)-err);
+		wt_log("no segment in %s: error %d", wt_path_shm_dir(), -err);
+		return NULL;
+	}
+	wt_note_cuda_used();
+	atomic_store(&page->view, view);
+	wt_store_release(&page->segment_state, STATE_READY);
+	copy_capture(page, view->producer);
+	wt_early_move(page, view);
+	wt_store_relaxed(&view->producer->entries_unknown, wt_entries_unknown());
+	arm_late(page);
+	read_current_device(page);
+	wt_device_publish(view);
+	wt_spawn_daemon(data_dir);
+	wt_cupti_start_flush_thread();
+	wt_register_exit();
+	return view;
+}
+
+struct wt_view *wt_segment_view(bool may_create)
+{
+	struct wt_view *view = wt_view_now();
+	struct wt_fork_page *page;
+	uint64_t expected = STATE_NONE;
+	int saved_errno = errno;
+	int cancel_state;
+
+	if (view || !may_create)
+		return view;
+	page = wt_fork_page();
+	if (!page || !atomic_compare_exchange_strong(&page->segment_state, &expected, STATE_MAKING))
+		return NULL;
+	/* Files are opened here: a cancelled thread must not end in the midst of it. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	view = create(page);
+	pthread_setcancelstate(cancel_state, NULL);
+	errno = saved_errno;
+	return view;
+}
+
+/* ---- ring 1 */
+
+void wt_emit_activity(struct wt_view *view, enum wt_kind kind, uint16_t count, const void *payload,
+                      uint32_t length)
+{
+	struct wt_producer *producer = view->producer;
+	_Atomic uint64_t *dropped = &producer->other_dropped_ring;
+
+	if (!wt_ring_put(&view->ring[WT_RING_ACTIVITY], (uint16_t)kind, count, payload, length))
+		return;
+	if (kind == WT_KIND_KERNEL)
+		dropped = &producer->kernels_dropped_ring;
+	else if (kind == WT_KIND_LINK)
+		dropped = &producer->links_dropped_ring;
+	wt_add_relaxed(dropped, count);
+}

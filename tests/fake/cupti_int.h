@@ -1,0 +1,58 @@
+/*
+ * cupti_int.h - the inside of the simulated libcupti.so.13.
+ *
+ * One lock (`cupti_lock`) guards all state. It is never held across a callback
+ * of the client nor across a call into libcuda; libcuda calls in here with its
+ * own lock held, so the order is libcuda's lock, then ours.
+ */
+#ifndef FAKE_CUPTI_INT_H
+#define FAKE_CUPTI_INT_H
+
+#include <pthread.h>
+
+#include "tests/fake/fake_tools.h"
+
+#define FAKE_CBID_MAX 1024
+#define FAKE_RECORD_BYTES_MAX 256
+
+extern pthread_mutex_t cupti_lock;
+
+/* What the client asked for (cupti_core.c). Under the lock. */
+struct cupti_state {
+	const struct fake_driver *driver;
+	bool is_on[WTCUPTI_KIND_LIMIT]; /* kinds enabled for all contexts or for one */
+	bool driver_cbid[FAKE_CBID_MAX];
+	int thread_id_type;
+	bool per_thread_buffers;
+	bool wants_latency;
+	uint32_t last_correlation;
+	wtcupti_buffer_requested_fn requested;
+	wtcupti_buffer_completed_fn completed;
+	uint64_t dropped;
+};
+extern struct cupti_state cupti;
+
+uint32_t cupti_version(void);
+bool cupti_anything_on(void);
+/* CLOCK_REALTIME as this libcupti tells it: with offset, drift and step. */
+uint64_t cupti_time(int64_t real_ns);
+void cupti_count(const char *name);
+
+/* ---- records (cupti_record.c) ------------------------------------------------ */
+
+/* Length of a record of a kind in the version served; 0: not a kind we write. */
+size_t cupti_record_bytes(int kind);
+const struct fake_tools *cupti_tools(void);
+/* Moves what the device has finished into buffers; all of it if is_forced. */
+void cupti_collect(bool is_forced);
+void cupti_forget_pending(void);
+
+/* ---- buffers (cupti_buffer.c) -------------------------------------------------- */
+
+/* Appends a record; asks the client for a buffer if need be. Without the lock. */
+void cupti_append(const void *record, size_t bytes, bool is_per_thread);
+/* Hands completed buffers to the client; those in use too if `all`. Without the lock. */
+void cupti_deliver(bool all);
+wtcupti_result cupti_next_record(uint8_t *buffer, size_t valid, struct wtcupti_activity **record);
+
+#endif /* FAKE_CUPTI_INT_H */

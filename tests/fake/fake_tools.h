@@ -1,0 +1,70 @@
+/*
+ * fake_tools.h - how the simulated libcupti watches the simulated libcuda.
+ *
+ * The real pair uses an unnamed table; ours is one exported function of
+ * libcuda, wtfake_driver(). libcuda calls the tool's functions with its own
+ * lock held (but `call`), so those must not call back into libcuda; the tool
+ * calls the driver's functions with no lock of its own held.
+ */
+#ifndef FAKE_TOOLS_H
+#define FAKE_TOOLS_H
+
+#include <stdatomic.h>
+
+#include "libintercept/cuda_abi.h"
+#include "tests/fake/fake_common.h"
+
+enum fake_op_kind { FAKE_OP_KERNEL, FAKE_OP_MEMCPY, FAKE_OP_MEMSET };
+
+/* Something the device does, with the times at which it does it. */
+struct fake_op {
+	enum fake_op_kind kind;
+	uint32_t device, context_id, stream_id, correlation;
+	uint32_t graph_id;
+	uint64_t graph_node_id;
+	int64_t queued_ns, submitted_ns, start_ns, end_ns;
+	/* kernels */
+	const char *name;
+	uint32_t grid[3], block[3], cluster[3];
+	uint32_t registers, static_shared, dynamic_shared, shared_executed;
+	uint32_t max_active_clusters, max_cluster_size;
+	int launch_type;
+	/* copies and sets */
+	uint64_t bytes;
+	uint32_t value;
+	uint8_t copy_kind, src_kind, dst_kind, is_async;
+};
+
+struct fake_sync {
+	int type; /* WTCUPTI_SYNC_* */
+	uint32_t correlation, context_id, stream_id, event_id;
+	int64_t start_ns, end_ns;
+	int result;
+};
+
+struct fake_tools {
+	/* A call begins: the next correlation id if this call takes one, else 0. */
+	uint32_t (*correlate)(int cbid, bool is_launch);
+	/* A call ended; no lock is held. */
+	void (*call)(int cbid, uint32_t correlation, int64_t start_ns, int64_t end_ns, int result);
+	/* Work was given to the device; its end may lie in the future. */
+	void (*op)(const struct fake_op *op);
+	void (*sync)(const struct fake_sync *sync);
+	void (*context)(uint32_t device, uint32_t context_id, uint32_t null_stream_id);
+	void (*overhead)(int kind, int64_t start_ns, int64_t end_ns, uint32_t correlation);
+};
+
+struct fake_driver {
+	void (*attach)(const struct fake_tools *tools);
+	bool (*context_id)(wtcu_context context, uint32_t *ret_id, uint32_t *ret_device);
+	bool (*stream_id)(wtcu_context context, wtcu_stream stream, bool per_thread,
+	                  uint32_t *ret_id);
+	/* A context was created, ever. */
+	bool (*has_context)(void);
+	/* A counter of that name in WTFAKE_COUNTERS; never NULL. */
+	_Atomic uint64_t *(*counter)(const char *name);
+};
+
+const struct fake_driver *wtfake_driver(void);
+
+#endif /* FAKE_TOOLS_H */

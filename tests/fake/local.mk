@@ -1,0 +1,78 @@
+# tests/fake: a simulated GPU (libcuda.so.1, libcupti.so.13) and the programs
+# that tests and the demo run on it. Both libraries are built as "programs"
+# linked with -shared, because they must have exactly these names; -Bsymbolic,
+# because a preload that exports cuLaunchKernel must not be called from inside.
+fake_cflags = $(AM_CFLAGS) -fPIC
+fake_ldflags = $(AM_LDFLAGS) -shared -Wl,-Bsymbolic
+
+check_PROGRAMS += \
+	tests/fake/libcuda.so.1 \
+	tests/fake/libcupti.so.13 \
+	tests/fake/app_demo \
+	tests/fake/app_launch \
+	tests/fake/app_launch_link \
+	tests/fake/app_profiler \
+	tests/fake/app_tree \
+	tests/fake/fake_counters
+
+tests_fake_libcuda_so_1_SOURCES = \
+	tests/fake/cuda_capture.c \
+	tests/fake/cuda_device.c \
+	tests/fake/cuda_entry.c \
+	tests/fake/cuda_graph.c \
+	tests/fake/cuda_host.c \
+	tests/fake/cuda_int.h \
+	tests/fake/cuda_launch.c \
+	tests/fake/cuda_memory.c \
+	tests/fake/cuda_module.c \
+	tests/fake/cuda_sched.c \
+	tests/fake/cuda_stream.c \
+	tests/fake/cuda_truth.c \
+	tests/fake/entries.def \
+	tests/fake/fake_common.c \
+	tests/fake/fake_common.h \
+	tests/fake/fake_counters.h \
+	tests/fake/fake_tools.h
+tests_fake_libcuda_so_1_CFLAGS = $(fake_cflags)
+tests_fake_libcuda_so_1_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcuda.so.1
+
+tests_fake_libcupti_so_13_SOURCES = \
+	tests/fake/cupti_buffer.c \
+	tests/fake/cupti_core.c \
+	tests/fake/cupti_int.h \
+	tests/fake/cupti_record.c \
+	tests/fake/fake_common.c
+tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
+tests_fake_libcupti_so_13_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcupti.so.13
+
+fake_app_driver = tests/fake/app_driver.c tests/fake/app_driver.h
+tests_fake_app_demo_SOURCES = tests/fake/app_demo.c tests/fake/app_demo_ptx.h $(fake_app_driver)
+tests_fake_app_launch_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
+tests_fake_app_launch_link_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
+tests_fake_app_launch_link_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_LINKED
+tests_fake_app_launch_link_LDADD = tests/fake/libcuda.so.1
+tests_fake_app_profiler_SOURCES = tests/fake/app_profiler.c $(fake_app_driver)
+tests_fake_app_tree_SOURCES = tests/fake/app_tree.c
+tests_fake_fake_counters_SOURCES = tests/fake/counters.c
+
+# What the simulation must do, and our declarations against real headers.
+fake_tests = tests/unit/test_fake tests/unit/test_fake_strict tests/unit/test_abi
+check_PROGRAMS += $(fake_tests)
+TESTS += $(fake_tests)
+fake_case = tests/unit/fake_case.c tests/unit/fake_case.h
+fake_libraries = tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(fake_case)
+tests_unit_test_fake_LDADD = -lm
+EXTRA_tests_unit_test_fake_DEPENDENCIES = $(fake_libraries)
+tests_unit_test_fake_strict_SOURCES = tests/unit/test_fake_strict.c $(fake_case)
+tests_unit_test_fake_strict_LDADD = -lm
+EXTRA_tests_unit_test_fake_strict_DEPENDENCIES = $(fake_libraries)
+tests_unit_test_abi_SOURCES = tests/unit/test_abi.c tests/unit/abi_values.h
+tests_unit_test_abi_LDADD = -lm
+if WT_HAVE_CUDA_HEADERS
+tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_INCLUDE)
+else
+tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_CUDA_HEADERS
+endif
+
+EXTRA_DIST += tests/fake/README.md

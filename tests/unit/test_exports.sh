@@ -1,0 +1,100 @@
+#!/bin/sh
+# What libwavetap.so promises to every program it is preloaded into, read from the file itself.
+lib=${top_builddir:-.}/libwavetap.so
+src=${top_srcdir:-.}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+count=0
+failed=0
+
+ok()
+{
+	count=$((count + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		failed=1
+	fi
+}
+
+if ! command -v readelf >/dev/null || ! command -v objdump >/dev/null; then
+	echo "1..0 # SKIP no readelf or objdump"
+	exit 0
+fi
+if [ ! -f "$lib" ]; then
+	echo "1..0 # SKIP no $lib"
+	exit 0
+fi
+
+# Exports: the hook list, CUPTI's functions that we share, dlsym, the injection door, the marker.
+{
+	sed -n 's/^WT_HOOK([0-9]*, *\([A-Za-z0-9_]*\),.*/\1/p' "$src/schema/wt_hooks.def"
+	sed -n 's/^WT_SHARED(\([A-Za-z0-9_]*\))$/\1/p' "$src/libintercept/cupti_exports.def"
+	echo dlsym
+	echo InitializeInjection
+	echo wavetap_marker
+} | sort >"$tmp/want"
+nm -D --defined-only "$lib" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort >"$tmp/got"
+if [ -n "$WT_SANITIZED" ]; then
+	grep -v '^__' "$tmp/got" >"$tmp/got.own"
+	mv "$tmp/got.own" "$tmp/got"
+fi
+diff "$tmp/want" "$tmp/got" | sed 's/^/# /' >"$tmp/diff"
+cat "$tmp/diff"
+[ ! -s "$tmp/diff" ]
+ok $? "exports are the hook list and nothing else"
+
+# An unversioned dlsym answers dlsym@GLIBC_2.2.5 and dlsym@GLIBC_2.34 alike.
+[ "$(nm -D --defined-only "$lib" | grep -c ' dlsym$')" -eq 1 ]
+ok $? "dlsym has no version"
+
+# The way out of dlsym is a jump, for the loader takes the return address for the caller.
+objdump -d --no-show-raw-insn "$lib" | awk '/<dlsym>:$/ { on = 1 } on && /^$/ { exit } on' >"$tmp/dlsym"
+case $(uname -m) in
+x86_64) out='jmp +\*%rax' mine='jmp .*<wt_dlsym_listed' ;;
+aarch64) out='br\s+x16' mine='b\s.*<wt_dlsym_listed' ;;
+esac
+[ "$(grep -Ec "$out" "$tmp/dlsym")" -eq 2 ] && [ "$(grep -Ec "$mine" "$tmp/dlsym")" -eq 1 ]
+ok $? "dlsym leaves by a jump, everywhere"
+! grep -Eq '\bretq?\b' "$tmp/dlsym"
+ok $? "... and never returns itself"
+
+readelf -dW "$lib" >"$tmp/dynamic"
+grep -q 'SONAME.*\[libwavetap.so\]' "$tmp/dynamic"
+ok $? "the soname is libwavetap.so"
+grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
+ok $? "it is never unloaded"
+! grep -Eq 'RPATH|RUNPATH|TEXTREL' "$tmp/dynamic"
+ok $? "no run path, no relocated code"
+
+if [ -n "$WT_SANITIZED" ]; then
+	for what in "needs libc alone" "no constructors" "small TLS"; do
+		count=$((count + 1))
+		echo "ok $count - $what # SKIP the sanitizer's runtime"
+	done
+else
+	sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$tmp/dynamic" | grep -Ev '^(libc\.so\.6|ld-linux.*|lib(dl|pthread)\.so.*)$' >"$tmp/needed"
+	sed 's/^/# needs /' "$tmp/needed"
+	[ ! -s "$tmp/needed" ]
+	ok $? "it needs libc alone"
+
+	# The compiler's own frame_dummy is the only entry there may be.
+	bytes=$(sed -n 's/.*(INIT_ARRAYSZ) *\([0-9]*\).*/\1/p' "$tmp/dynamic")
+	[ "${bytes:-0}" -le 8 ] && ! grep -q PREINIT "$tmp/dynamic"
+	ok $? "no constructors"
+
+	tls=$(readelf -lW "$lib" | awk '$1 == "TLS" { print $6 }')
+	[ $((${tls:-0})) -le 64 ]
+	ok $? "at most 64 bytes of TLS ($((${tls:-0})))"
+fi
+
+# Nothing in here may end the program, or print.
+nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $2); print $2 }' |
+	grep -Ex 'exit|abort|__assert_fail|printf|puts|fprintf|signal|raise|kill|malloc|calloc|realloc' >"$tmp/bad"
+sed 's/^/# calls /' "$tmp/bad"
+[ -n "$WT_SANITIZED" ] || [ ! -s "$tmp/bad" ]
+ok $? "no exit, abort, output, heap or signals"
+
+echo "1..$count"
+exit $failed

@@ -1,0 +1,322 @@
+/*
+ * test_link.c - the linker alone: exact links with threads in any order of arrival, late and
+ * lost links, order and geometry, graphs, classes, amended decisions, restart, bounds.
+ */
+#include "analysis/link.h"
+#include "analysis/map.h"
+#include "tests/tap.h"
+
+#define SECOND INT64_C(1000000000)
+
+static int class_count[WT_LAUNCH_CLASS_MAX], how_count[5];
+static int64_t seq_of_exec[256];
+static int saved_count, forgotten_count;
+
+static int on_kernel(void *arg, const struct wt_linker_kernel *kernel, enum wt_link_how how,
+                     uint64_t seq, bool is_graph_call)
+{
+	(void)arg;
+	(void)is_graph_call;
+	how_count[how]++;
+	if (kernel->exec_id < 256)
+		seq_of_exec[kernel->exec_id] = (int64_t)seq;
+	return 0;
+}
+
+static void on_launch(void *arg, enum wt_launch_class before, enum wt_launch_class after)
+{
+	(void)arg;
+	class_count[before]--;
+	class_count[after]++;
+}
+
+static int on_save(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph)
+{
+	(void)arg;
+	(void)correlation_id;
+	(void)seq;
+	(void)is_graph;
+	saved_count++;
+	return 0;
+}
+
+static int on_forget(void *arg, uint32_t correlation_id)
+{
+	(void)arg;
+	(void)correlation_id;
+	forgotten_count++;
+	return 0;
+}
+
+static struct wt_linker *make(void)
+{
+	const struct wt_linker_output output = {on_kernel, on_launch, on_save, on_forget, NULL};
+
+	memset(class_count, 0, sizeof(class_count));
+	memset(how_count, 0, sizeof(how_count));
+	memset(seq_of_exec, 0xff, sizeof(seq_of_exec));
+	saved_count = forgotten_count = 0;
+	return wt_linker_create(&output);
+}
+
+static void call(struct wt_linker *linker, uint64_t seq, uint32_t thread, uint64_t entry,
+                 uint32_t flags, int result)
+{
+	const struct wt_linker_call c = {.seq = seq,
+	                                 .entry_ns = entry,
+	                                 .return_ns = entry + 100,
+	                                 .geometry = 5,
+	                                 .thread32 = thread,
+	                                 .flags = flags,
+	                                 .result = result};
+
+	wt_linker_call(linker, &c, SECOND);
+}
+
+static void graph_call(struct wt_linker *linker, uint64_t seq, uint32_t thread, uint64_t entry)
+{
+	const struct wt_linker_call c = {.seq = seq,
+	                                 .entry_ns = entry,
+	                                 .return_ns = entry + 100,
+	                                 .thread32 = thread,
+	                                 .is_graph = true};
+
+	wt_linker_call(linker, &c, SECOND);
+}
+
+static void link_at(struct wt_linker *linker, uint32_t id, uint32_t thread, uint64_t start)
+{
+	const struct wt_link l = {start, id, thread};
+
+	wt_linker_link(linker, &l, SECOND);
+}
+
+/* The seq a kernel was linked to, or -1 if it waits. */
+static int64_t kernel(struct wt_linker *linker, int64_t exec_id, uint32_t id, bool is_node,
+                      uint64_t start, uint64_t geometry)
+{
+	const struct wt_linker_kernel k = {exec_id, start, geometry, id, is_node};
+	enum wt_link_how how;
+	uint64_t seq = 0;
+	bool is_graph;
+
+	wt_linker_kernel(linker, &k, SECOND, &how, &seq, &is_graph);
+	return how == WT_LINK_EXACT ? (int64_t)seq : -1;
+}
+
+static void test_exact(void)
+{
+	struct wt_linker *linker = make();
+
+	/* two threads at the same time, calls arriving in order of their return */
+	call(linker, 1, 20, 1050, 0, 0);
+	call(linker, 0, 10, 1000, 0, 0);
+	call(linker, 2, 10, 1200, 0, 0);
+	link_at(linker, 102, 10, 1250);
+	link_at(linker, 101, 20, 1060);
+	link_at(linker, 100, 10, 1060);
+	is_i64(kernel(linker, 0, 100, false, 2000, 5), 0, "thread 10, first call");
+	is_i64(kernel(linker, 1, 101, false, 2000, 5), 1, "thread 20");
+	is_i64(kernel(linker, 2, 102, false, 2000, 5), 2, "thread 10, second call");
+	wt_linker_settle(linker, SECOND);
+	is_i64(saved_count, 0, "nothing to save: all came in one batch");
+	is_i64(wt_linker_low_seq(linker), 3, "all decided");
+	is_i64(class_count[WT_LAUNCH_LINKED], 3, "three linked");
+	/* clock slack */
+	call(linker, 3, 10, 5000, 0, 0);
+	link_at(linker, 103, 10, 4000);
+	is_i64(kernel(linker, 3, 103, false, 6000, 5), 3, "a start 1 us before the entry");
+	call(linker, 4, 10, 15000, 0, 0);
+	link_at(linker, 104, 10, 12000);
+	is_i64(kernel(linker, 4, 104, false, 16000, 5), -1, "but not 3 us");
+	wt_linker_destroy(linker);
+}
+
+static void test_late(void)
+{
+	struct wt_linker *linker = make();
+
+	call(linker, 0, 10, 1000, 0, 0);
+	is_i64(kernel(linker, 7, 100, false, 2000, 5), -1, "a kernel before its link waits");
+	link_at(linker, 100, 10, 1010);
+	is_i64(seq_of_exec[7], 0, "and is found when it comes");
+	/* link before its call */
+	link_at(linker, 101, 10, 3010);
+	is_i64(kernel(linker, 8, 101, false, 4000, 5), -1, "a link before its call");
+	call(linker, 1, 10, 3000, 0, 0);
+	wt_linker_settle(linker, SECOND);
+	is_i64(seq_of_exec[8], 1, "is matched when the call comes");
+	/* link without kernel: saved, then forgotten */
+	call(linker, 2, 10, 5000, 0, 0);
+	link_at(linker, 102, 10, 5010);
+	wt_linker_settle(linker, SECOND);
+	is_i64(saved_count, 1, "a link that waits is saved");
+	is_i64(kernel(linker, 9, 102, false, 6000, 5), 2, "its kernel comes");
+	is_i64(forgotten_count, 1, "and it is forgotten");
+	wt_linker_destroy(linker);
+}
+
+static void test_classes(void)
+{
+	struct wt_linker *linker = make();
+
+	call(linker, 0, 10, 1000, 0, 700);
+	call(linker, 1, 10, 2000, WT_FLAG_CAPTURE_STREAM, 0);
+	call(linker, 2, 10, 3000, WT_FLAG_CAPTURE_OPEN, 0);
+	call(linker, 3, 10, 4000, WT_FLAG_UNARMED, 0);
+	call(linker, 4, 10, 5000, 0, 0);
+	link_at(linker, 100, 10, 1010);
+	link_at(linker, 101, 10, 2010);
+	link_at(linker, 102, 10, 3010);
+	link_at(linker, 104, 10, 5010);
+	is_i64(class_count[WT_LAUNCH_FAILED], 1, "failed at once");
+	is_i64(class_count[WT_LAUNCH_CAPTURED], 1, "captured at once");
+	wt_linker_settle(linker, SECOND);
+	is_i64(wt_linker_low_seq(linker), 2, "the others wait");
+	wt_linker_end(linker, true, SECOND);
+	is_i64(class_count[WT_LAUNCH_CAPTURED], 2, "an open capture and no kernel: captured");
+	is_i64(class_count[WT_LAUNCH_UNOBSERVED], 1, "unarmed: unobserved");
+	is_i64(class_count[WT_LAUNCH_UNLINKED], 1, "no kernel: unlinked");
+	is_i64(saved_count, forgotten_count, "nothing stays saved");
+	wt_linker_destroy(linker);
+
+	linker = make();
+	call(linker, 0, 10, 1000, 0, 0);
+	call(linker, 1, 10, 2000, WT_FLAG_CAPTURE_OPEN, 0);
+	wt_linker_end(linker, false, SECOND);
+	is_i64(class_count[WT_LAUNCH_UNLINKED] + class_count[WT_LAUNCH_CAPTURED], 0,
+	       "killed: what was under way stays so");
+	wt_linker_destroy(linker);
+}
+
+static void test_age(void)
+{
+	struct wt_linker *linker = make();
+
+	call(linker, 0, 10, 1000, 0, 0);
+	link_at(linker, 100, 10, 1010);
+	call(linker, 2, 10, 2000, 0, 0); /* 1 was dropped */
+	wt_linker_settle(linker, 30 * SECOND);
+	is_i64(class_count[WT_LAUNCH_UNLINKED], 0, "waits half a minute");
+	wt_linker_settle(linker, 70 * SECOND);
+	is_i64(class_count[WT_LAUNCH_UNLINKED], 2, "decided after a minute, the gap too");
+	is_i64(wt_linker_low_seq(linker), 3, "and let go");
+	is_i64(kernel(linker, 1, 100, false, 9000, 5), 0, "a kernel that comes after that");
+	is_i64(class_count[WT_LAUNCH_UNLINKED], 1, "amends the decision");
+	is_i64(class_count[WT_LAUNCH_LINKED], 1, "to linked");
+	/* far more than can be held */
+	for (uint64_t seq = 3; seq < WT_LINK_PENDING_MAX + 1000; seq++)
+		call(linker, seq, (uint32_t)(seq % 3), 10000 + 1000 * seq, 0, 0);
+	ok(wt_linker_held(linker) <= WT_LINK_PENDING_MAX + 8, "memory is bounded");
+	call(linker, UINT64_C(1) << 50, 1, UINT64_C(1) << 50, 0, 0);
+	ok(wt_linker_held(linker) <= WT_LINK_PENDING_MAX + 8, "also against a wild seq");
+	wt_linker_destroy(linker);
+}
+
+static void test_order(void)
+{
+	struct wt_linker *linker = make();
+
+	call(linker, 0, 10, 1000, 0, 0);
+	call(linker, 1, 10, 2000, 0, 1); /* failed: takes no kernel */
+	call(linker, 2, 10, 3000, 0, 0);
+	kernel(linker, 1, 51, false, 8000, 5);
+	kernel(linker, 0, 50, false, 5000, 5);
+	kernel(linker, 2, 52, false, 9000, 6);
+	wt_linker_settle(linker, 2 * SECOND);
+	is_i64(how_count[WT_LINK_ORDER], 0, "not at once: others may come yet");
+	wt_linker_settle(linker, 4 * SECOND);
+	is_i64(how_count[WT_LINK_ORDER], 2, "two by order");
+	is_i64(seq_of_exec[0], 0, "the first");
+	is_i64(seq_of_exec[1], 2, "the second, past the failed one");
+	wt_linker_end(linker, true, 5 * SECOND);
+	is_i64(how_count[WT_LINK_NO_CALL], 1, "another geometry is of no call");
+	wt_linker_destroy(linker);
+
+	linker = make();
+	call(linker, 0, 10, 50000, 0, 0);
+	kernel(linker, 0, 50, false, 5000, 5);
+	wt_linker_end(linker, true, SECOND);
+	is_i64(how_count[WT_LINK_ORDER], 0, "never to a call made after it ran");
+	wt_linker_destroy(linker);
+
+	linker = make();
+	call(linker, 0, 10, 1000, 0, 0);
+	link_at(linker, 50, 99, 1010); /* of a thread without hooks */
+	kernel(linker, 0, 50, false, 5000, 5);
+	wt_linker_end(linker, true, SECOND);
+	is_i64(how_count[WT_LINK_ORDER], 0, "nor where a link says that no hook saw it");
+	wt_linker_destroy(linker);
+}
+
+static void test_graph(void)
+{
+	struct wt_linker *linker = make();
+
+	graph_call(linker, 0, 10, 1000);
+	call(linker, 0, 10, 2000, 0, 0);
+	is_i64(kernel(linker, 1, 60, true, 1500, 1), -1, "a node before the link");
+	link_at(linker, 60, 10, 1010);
+	is_i64(seq_of_exec[1], 0, "is linked when it comes");
+	is_i64(kernel(linker, 2, 60, true, 1600, 1), 0, "further nodes at once");
+	is_i64(kernel(linker, 3, 60, true, 1700, 2), 0, "all of them");
+	is_i64(class_count[WT_LAUNCH_LINKED], 0, "no launch call is used up");
+	wt_linker_destroy(linker);
+}
+
+static void test_restart(void)
+{
+	struct wt_linker *linker = make();
+	struct wt_linker_call c = {.seq = 10, .entry_ns = 1000, .return_ns = 1100, .thread32 = 1,
+	                           .geometry = 5};
+	struct wt_linker_kernel k = {3, 4000, 5, 72, false};
+
+	wt_linker_restore_start(linker, 10);
+	wt_linker_restore_link(linker, 70, 10, false, 0, SECOND);
+	wt_linker_restore_call(linker, &c, false, SECOND);
+	c = (struct wt_linker_call){.seq = 11, .entry_ns = 2000, .return_ns = 2100, .thread32 = 1,
+	                            .geometry = 5};
+	wt_linker_restore_call(linker, &c, true, SECOND);
+	c.seq = 12;
+	c.entry_ns = 3000;
+	c.return_ns = 3100;
+	wt_linker_restore_call(linker, &c, false, SECOND);
+	wt_linker_restore_kernel(linker, &k, SECOND);
+	is_i64(kernel(linker, 1, 70, false, 2500, 5), 10, "a restored link serves its kernel");
+	is_i64(forgotten_count, 1, "and is forgotten");
+	link_at(linker, 72, 1, 3010);
+	is_i64(seq_of_exec[3], 12, "a restored kernel and call meet by a new link");
+	wt_linker_settle(linker, 2 * SECOND);
+	is_i64(wt_linker_low_seq(linker), 13, "all decided");
+	is_i64(class_count[WT_LAUNCH_LINKED], 2, "what was linked before is not counted again");
+	wt_linker_destroy(linker);
+}
+
+static void test_map(void)
+{
+	struct wt_map map = {0};
+	bool is_good = true;
+
+	for (uint64_t key = 0; key < 20000; key++)
+		wt_map_set(&map, key * 64, (uint32_t)key);
+	for (uint64_t key = 0; key < 20000; key += 2)
+		wt_map_remove(&map, key * 64);
+	for (uint64_t key = 0; key < 20000; key++)
+		is_good = is_good &&
+		          wt_map_get(&map, key * 64) == (key % 2 ? (uint32_t)key : WT_MAP_NONE);
+	ok(is_good && map.count == 10000, "map: set, remove, get");
+	wt_map_fini(&map);
+}
+
+int main(void)
+{
+	test_map();
+	test_exact();
+	test_late();
+	test_classes();
+	test_age();
+	test_order();
+	test_graph();
+	test_restart();
+	return tap_done();
+}
