@@ -40,7 +40,7 @@
 #define WT_LINK_AGE_NS INT64_C(60000000000)
 #define WT_LINK_PENDING_MAX (1u << 20)
 #define WT_LINK_SLACK_NS 2000u /* two readings of one clock; only where unambiguous */
-#define WT_LINK_ORDER_NS INT64_C(2000000000)       /* no links in this process: kernels settle */
+#define WT_LINK_ORDER_NS INT64_C(2000000000) /* no links in this process: kernels settle */
 #define WT_LINK_ORDER_LATE_NS INT64_C(10000000000) /* there are links: this one is lost */
 
 /* kernel_exec.link. Stored in run files: never renumber. */

@@ -10,7 +10,7 @@
 
 #define SLOTS_FIRST 1024u
 #define THREAD_CALLS_MAX 65536u /* a flush period of 300,000 launches per second */
-#define OVERLAP_MAX 8           /* calls of threads whose low 32 bits of pthread_self() agree */
+#define OVERLAP_MAX 8 /* calls of threads whose low 32 bits of pthread_self() agree */
 
 /* What a call without a kernel was, as far as its own flags tell. */
 enum wt_launch_class wt_link_final_class(uint32_t flags)
@@ -166,8 +166,7 @@ static int add_thread_call(struct wt_linker *linker, const struct wt_linker_call
 	        .seq = call->seq,
 	        .flags = call->flags,
 	        .is_graph = call->is_graph,
-	        .is_without_kernel = call->result != 0 ||
-	                             (call->flags & WT_FLAG_CAPTURE_STREAM) ||
+	        .is_without_kernel = call->result != 0 || (call->flags & WT_FLAG_CAPTURE_STREAM) ||
 	                             call->is_before_arming,
 	};
 	linker->has_new_calls = true;
@@ -364,9 +363,9 @@ void wt_link_age_calls(struct wt_linker *linker, int64_t now_ns)
 	for (size_t i = linker->threads_count; i-- > 0;) {
 		struct link_thread *thread = &linker->threads[i];
 
-		while (thread->count && thread->calls[thread->first].entry_ns +
-		                                        (uint64_t)WT_LINK_AGE_NS <
-		                                newest_ns) {
+		while (thread->count &&
+		       thread->calls[thread->first].entry_ns + (uint64_t)WT_LINK_AGE_NS <
+		               newest_ns) {
 			thread->first++;
 			thread->count--;
 		}

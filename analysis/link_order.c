@@ -36,8 +36,7 @@ static size_t collect_kernels(const struct wt_linker *linker, int64_t until_ns,
 	for (uint32_t at = 0; at < linker->waiting_count; at++) {
 		const struct link_waiting *waiting = &linker->waiting[at];
 
-		if (!waiting->is_used || waiting->kernel.is_graph_node ||
-		    waiting->at_ns > until_ns)
+		if (!waiting->is_used || waiting->kernel.is_graph_node || waiting->at_ns > until_ns)
 			continue;
 		/* A link that fits no call says: launched where no hook was. */
 		if (wt_map_get(&linker->entry_of, waiting->kernel.correlation_id) != WT_MAP_NONE)

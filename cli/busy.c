@@ -13,7 +13,6 @@ int wt_busy_init(struct wt_busy *busy, size_t capacity)
 	busy->kept = calloc(capacity, sizeof(*busy->kept));
 	busy->capacity = capacity;
 	busy->forgotten_end = INT64_MIN;
-	busy->last_end_ns = INT64_MIN;
 	return busy->kept ? 0 : -ENOMEM;
 }
 
@@ -75,8 +74,6 @@ void wt_busy_add(struct wt_busy *busy, int64_t start_ns, int64_t end_ns)
 		busy->is_late = true;
 		return;
 	}
-	if (end_ns > busy->last_end_ns)
-		busy->last_end_ns = end_ns;
 	if (busy->count == busy->capacity) {
 		forget_half(busy);
 		if (start_ns < busy->forgotten_end) {

@@ -24,7 +24,6 @@ struct wt_busy {
 	size_t count, capacity;
 	int64_t forgotten_ns; /* summed length of those that were let go */
 	int64_t forgotten_end; /* nothing before may change any more */
-	int64_t last_end_ns;
 	bool is_late; /* an interval began before forgotten_end: the sum is not to be trusted */
 };
 

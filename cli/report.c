@@ -236,9 +236,8 @@ static int load_devices(sqlite3 *db, const struct wt_report_query *query, struct
 	return rc;
 }
 
-/* When some kernel ran on a device, and the last end. 0, -ERANGE: rows must be sorted, or -errno. */
-static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *device,
-                        int64_t *last_end_ns)
+/* How long some kernel ran on a device. 0, -ERANGE: rows must be sorted, or -errno. */
+static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *device)
 {
 	struct wt_busy busy;
 	sqlite3_stmt *s;
@@ -256,11 +255,8 @@ static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *d
 	sqlite3_finalize(s);
 	if (rc >= 0 && busy.is_late)
 		rc = -ERANGE;
-	if (!rc) {
+	if (!rc)
 		device->busy_ns = wt_busy_ns(&busy);
-		if (busy.last_end_ns > *last_end_ns)
-			*last_end_ns = busy.last_end_ns;
-	}
 	wt_busy_fini(&busy);
 	return rc;
 }
@@ -269,7 +265,7 @@ static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *d
  * In the order in which they were stored, or, if that isn't near enough to time, sorted.
  * CROSS JOIN: SQLite keeps that order of the tables.
  */
-static int sweep_devices(sqlite3 *db, struct wt_report *report, int64_t *last_end_ns)
+static int sweep_devices(sqlite3 *db, struct wt_report *report)
 {
 #define KERNEL_TIMES                                                                               \
 	"SELECT e.start_ns, e.end_ns FROM kernel_exec e CROSS JOIN config c USING (config_id)"     \
@@ -277,11 +273,10 @@ static int sweep_devices(sqlite3 *db, struct wt_report *report, int64_t *last_en
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < report->device_count; i++) {
-		rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.exec_id", &report->devices[i],
-		                  last_end_ns);
+		rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.exec_id", &report->devices[i]);
 		if (rc == -ERANGE)
 			rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.start_ns",
-			                  &report->devices[i], last_end_ns);
+			                  &report->devices[i]);
 	}
 #undef KERNEL_TIMES
 	return rc;
@@ -289,33 +284,27 @@ static int sweep_devices(sqlite3 *db, struct wt_report *report, int64_t *last_en
 
 /*
  * The window: from the first launch that was observed in full to the end of the last
- * activity. What a process did before CUPTI recorded it is unobserved, not idle.
+ * activity, on whatever device. What a process did before CUPTI recorded it is
+ * unobserved, not idle.
  */
 static int load_window(sqlite3 *db, struct wt_report *report)
 {
-	static const char edges_sql[] =
-	        "SELECT (SELECT min(max(first_ns, ifnull(armed_ns, first_ns))) FROM process"
-	        "  WHERE first_ns IS NOT NULL AND (capture = 'full' OR armed_ns IS NOT NULL)),"
-	        " (SELECT min(first_ns) FROM config_idle), (SELECT max(end_ns) FROM copy)";
-	int64_t last_end_ns = INT64_MIN;
+	static const char sql[] =
+	        "SELECT min(first_kernel_ns, ifnull(first_launch_ns, first_kernel_ns)),"
+	        " max(last_kernel_ns, ifnull(last_copy_ns, last_kernel_ns)) FROM"
+	        " (SELECT min(first_ns) AS first_kernel_ns, max(last_ns) AS last_kernel_ns FROM "
+	        "config_idle),"
+	        " (SELECT min(max(first_ns, armed_ns)) AS first_launch_ns FROM process),"
+	        " (SELECT max(end_ns) AS last_copy_ns FROM copy)";
 	sqlite3_stmt *s;
-	int rc = sweep_devices(db, report, &last_end_ns);
+	int rc = wt_report_prepare(db, sql, &s);
 
-	if (!rc)
-		rc = wt_report_prepare(db, edges_sql, &s);
 	if (rc)
 		return rc;
 	rc = wt_report_step(s);
-	if (rc > 0 && last_end_ns != INT64_MIN) {
-		bool has_first = sqlite3_column_type(s, 0) != SQLITE_NULL;
-		int64_t first_kernel_ns = sqlite3_column_int64(s, 1);
-
-		report->start_ns = has_first ? sqlite3_column_int64(s, 0) : first_kernel_ns;
-		if (first_kernel_ns < report->start_ns)
-			report->start_ns = first_kernel_ns;
-		report->end_ns = last_end_ns;
-		if (sqlite3_column_int64(s, 2) > report->end_ns)
-			report->end_ns = sqlite3_column_int64(s, 2);
+	if (rc > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL) {
+		report->start_ns = sqlite3_column_int64(s, 0);
+		report->end_ns = sqlite3_column_int64(s, 1);
 		report->has_window = report->end_ns > report->start_ns;
 	}
 	sqlite3_finalize(s);
@@ -331,6 +320,8 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 
 	if (!rc)
 		rc = load_devices(db, query, report);
+	if (!rc)
+		rc = sweep_devices(db, report);
 	if (!rc)
 		rc = load_window(db, report);
 	if (!rc)

@@ -108,7 +108,7 @@ int wt_configs_device(struct wt_run *run, const struct wt_device *device, uint32
 	}
 	snprintf(pci, sizeof(pci), "%04x:%02x:%02x", (unsigned)device->pci_domain & 0xffffu,
 	         (unsigned)device->pci_bus & 0xffu, (unsigned)device->pci_device & 0xffu);
-#define I(field) (int64_t)device->field
+#define I(field) (int64_t) device->field
 	err = wt_store_run(run, WT_SQL_GPU, "btiiiiiiiiiiiiiiiiiiit", device->uuid,
 	                   sizeof(device->uuid), device->name, I(cc_major), I(cc_minor),
 	                   I(sm_count), I(warp_size), I(max_threads_per_sm), I(max_blocks_per_sm),
@@ -213,16 +213,16 @@ static int insert_config(struct wt_run *run, struct wt_config *config,
 	wt_wave_judge(&launch, &wave);
 	blocks = wave.grid_blocks > INT64_MAX ? INT64_MAX : (int64_t)wave.grid_blocks;
 	name_limiters(no_occupancy ? 0 : occupancy.limiters, limiter, sizeof(limiter));
-	code = wt_db_bind(
-	        statement, "iiiiiiiiiiiiiiiiiinn", key->kernel_id, key->device_id,
-	        (int64_t)key->grid[0], (int64_t)key->grid[1], (int64_t)key->grid[2],
-	        (int64_t)key->block[0], (int64_t)key->block[1], (int64_t)key->block[2],
-	        (int64_t)key->cluster[0], (int64_t)key->cluster[1], (int64_t)key->cluster[2],
-	        (int64_t)key->regs_per_thread, (int64_t)key->static_smem_bytes,
-	        (int64_t)key->dynamic_smem_bytes, (int64_t)key->is_cooperative,
-	        (int64_t)key->max_active_clusters, (int64_t)key->sm_count, blocks,
-	        no_occupancy ? WT_DB_NULL : (int64_t)occupancy.blocks_per_sm,
-	        wave.resident_blocks > 0 ? wave.resident_blocks : WT_DB_NULL);
+	code = wt_db_bind(statement, "iiiiiiiiiiiiiiiiiinn", key->kernel_id, key->device_id,
+	                  (int64_t)key->grid[0], (int64_t)key->grid[1], (int64_t)key->grid[2],
+	                  (int64_t)key->block[0], (int64_t)key->block[1], (int64_t)key->block[2],
+	                  (int64_t)key->cluster[0], (int64_t)key->cluster[1],
+	                  (int64_t)key->cluster[2], (int64_t)key->regs_per_thread,
+	                  (int64_t)key->static_smem_bytes, (int64_t)key->dynamic_smem_bytes,
+	                  (int64_t)key->is_cooperative, (int64_t)key->max_active_clusters,
+	                  (int64_t)key->sm_count, blocks,
+	                  no_occupancy ? WT_DB_NULL : (int64_t)occupancy.blocks_per_sm,
+	                  wave.resident_blocks > 0 ? wave.resident_blocks : WT_DB_NULL);
 	if (code == SQLITE_OK)
 		code = bind_real(statement, 21, !no_occupancy, occupancy.occupancy);
 	if (code == SQLITE_OK)
@@ -279,8 +279,8 @@ int wt_configs_config(struct wt_run *run, const struct wt_config_key *key, uint3
 static int load_names(struct wt_run *run)
 {
 	sqlite3_stmt *query = NULL;
-	int code = sqlite3_prepare_v2(run->db, "SELECT kernel_id, name FROM kernel", -1, &query,
-	                              NULL);
+	int code =
+	        sqlite3_prepare_v2(run->db, "SELECT kernel_id, name FROM kernel", -1, &query, NULL);
 	int err = 0;
 
 	while (code == SQLITE_OK && !err && (code = sqlite3_step(query)) == SQLITE_ROW) {
@@ -305,12 +305,19 @@ static int load_gpus(struct wt_run *run)
 
 	while (code == SQLITE_OK && !err && (code = sqlite3_step(query)) == SQLITE_ROW) {
 		struct wt_device device = {0};
-		int32_t *const fields[] = {
-		        &device.cc_major, &device.cc_minor, &device.sm_count, &device.warp_size,
-		        &device.max_threads_per_sm, &device.max_blocks_per_sm,
-		        &device.max_threads_per_block, &device.regs_per_sm, &device.regs_per_block,
-		        &device.smem_per_sm_bytes, &device.smem_per_block_bytes,
-		        &device.smem_per_block_optin_bytes, &device.smem_reserved_per_block_bytes};
+		int32_t *const fields[] = {&device.cc_major,
+		                           &device.cc_minor,
+		                           &device.sm_count,
+		                           &device.warp_size,
+		                           &device.max_threads_per_sm,
+		                           &device.max_blocks_per_sm,
+		                           &device.max_threads_per_block,
+		                           &device.regs_per_sm,
+		                           &device.regs_per_block,
+		                           &device.smem_per_sm_bytes,
+		                           &device.smem_per_block_bytes,
+		                           &device.smem_per_block_optin_bytes,
+		                           &device.smem_reserved_per_block_bytes};
 
 		code = SQLITE_OK;
 		if (sqlite3_column_bytes(query, 1) == sizeof(device.uuid))
@@ -348,11 +355,13 @@ static int load_configs(struct wt_run *run)
 	while (code == SQLITE_OK && !err && (code = sqlite3_step(query)) == SQLITE_ROW) {
 		struct wt_config config = {0};
 		struct wt_config_key *key = &config.key;
-		uint32_t *const fields[] = {
-		        &key->grid[0], &key->grid[1], &key->grid[2], &key->block[0],
-		        &key->block[1], &key->block[2], &key->cluster[0], &key->cluster[1],
-		        &key->cluster[2], &key->regs_per_thread, &key->static_smem_bytes,
-		        &key->dynamic_smem_bytes, &key->is_cooperative, &key->max_active_clusters};
+		uint32_t *const fields[] = {&key->grid[0],           &key->grid[1],
+		                            &key->grid[2],           &key->block[0],
+		                            &key->block[1],          &key->block[2],
+		                            &key->cluster[0],        &key->cluster[1],
+		                            &key->cluster[2],        &key->regs_per_thread,
+		                            &key->static_smem_bytes, &key->dynamic_smem_bytes,
+		                            &key->is_cooperative,    &key->max_active_clusters};
 		struct wt_occupancy occupancy;
 
 		code = SQLITE_OK;

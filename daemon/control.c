@@ -212,7 +212,7 @@ static void start_drain(struct wt_daemon *daemon, struct wt_client *client, char
 	client->until_ns = now_ns + limit_ms * WT_MS;
 	client->is_draining = true;
 	/* Its segments may have appeared and died since the last look. */
-	wt_scan(daemon, now_ns);
+	wt_scan(daemon, now_ns, true);
 }
 
 /* ---- requests */
@@ -285,8 +285,9 @@ void wt_control_poll(struct wt_daemon *daemon, int64_t now_ns)
 
 		next = client->next;
 		if (!client->reply && !client->is_draining)
-			is_kept = read_request(daemon, client, now_ns) &&
-			          (client->is_draining || client->reply || now_ns < client->until_ns);
+			is_kept =
+			        read_request(daemon, client, now_ns) &&
+			        (client->is_draining || client->reply || now_ns < client->until_ns);
 		else if (client->is_draining)
 			is_kept = recv(client->fd, &byte, 1, MSG_PEEK) != 0; /* hung up? */
 		if (is_kept && client->is_draining)

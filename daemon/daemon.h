@@ -293,11 +293,11 @@ struct wt_process {
 	struct wt_liveness liveness;
 	struct wt_run *run;
 	bool is_superseded; /* the process went on by exec, with a newer segment */
-	bool is_lost;       /* segment cut short or corrupt: nothing more can be read */
+	bool is_lost; /* segment cut short or corrupt: nothing more can be read */
 	char lost_why[80];
 	bool is_lost_saved; /* the file says so */
-	bool is_done;       /* ended and committed: to be unlinked */
-	bool has_work;      /* more waits in the rings */
+	bool is_done; /* ended and committed: to be unlinked */
+	bool has_work; /* more waits in the rings */
 
 	bool is_loaded; /* everything below is valid */
 	int64_t process_id;
@@ -368,8 +368,8 @@ struct wt_refused {
 	struct wt_liveness liveness;
 };
 
-/* Looks for new segments. 0 or -errno of the folder. */
-int wt_scan(struct wt_daemon *daemon, int64_t now_ns);
+/* Looks for new segments; `is_forced`: also again at those just refused. 0 or -errno of the folder. */
+int wt_scan(struct wt_daemon *daemon, int64_t now_ns, bool is_forced);
 void wt_scan_fini(struct wt_daemon *daemon);
 /* Removes the file of a process that is done, if it is still the same file. */
 void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);

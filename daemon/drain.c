@@ -17,9 +17,9 @@
 
 #define DUE_CELLS 2048u
 #define DUE_NS (100 * WT_MS) /* fewer cells than that wait so long, for larger transactions */
-#define NEWS_NS WT_SECOND    /* counters alone */
+#define NEWS_NS WT_SECOND /* counters alone */
 #define BUDGET_CELLS (16u * WT_BATCH_CELLS) /* per ring and transaction */
-#define HOLE_PATIENCE_NS WT_SECOND          /* then ring 1 goes on without ring 0 */
+#define HOLE_PATIENCE_NS WT_SECOND /* then ring 1 goes on without ring 0 */
 #define STALLED_NS (5 * WT_SECOND)
 #define DEVICE_PATIENCE_NS WT_SECOND
 
@@ -80,14 +80,15 @@ static int drain_launch(struct wt_process *process, const struct wt_launch *r, i
 	        .seq = r->seq,
 	        .entry_ns = r->entry_ns,
 	        .return_ns = r->return_ns,
-	        .geometry = r->grid[0] ? wt_linker_geometry(r->grid, r->block, r->dynamic_smem_bytes)
-	                               : 0,
+	        .geometry = r->grid[0]
+	                            ? wt_linker_geometry(r->grid, r->block, r->dynamic_smem_bytes)
+	                            : 0,
 	        .thread32 = r->thread32,
 	        .flags = r->flags,
 	        .result = r->result,
-	        .is_before_arming = (r->flags & WT_FLAG_UNARMED) &&
-	                            (!process->counters.armed_ns ||
-	                             r->return_ns < process->counters.armed_ns),
+	        .is_before_arming =
+	                (r->flags & WT_FLAG_UNARMED) &&
+	                (!process->counters.armed_ns || r->return_ns < process->counters.armed_ns),
 	};
 	int err;
 
@@ -163,14 +164,13 @@ static int drain_copy(struct wt_process *process, const struct wt_copy *r)
 	bool is_timed = r->start_ns && r->end_ns >= r->start_ns && r->end_ns <= INT64_MAX / 2;
 
 	wt_process_span(process, r->start_ns, r->end_ns);
-	return wt_store_run(process->run, WT_SQL_COPY, "innniiiiiiiiinn", process->process_id,
-	                    device_id_of(process, r->device),
-	                    is_timed ? I(r->start_ns) : WT_DB_NULL,
-	                    is_timed ? I(r->end_ns) : WT_DB_NULL, I(r->bytes), I(r->is_memset),
-	                    I(r->copy_kind), I(r->src_kind), I(r->dst_kind), I(r->flags),
-	                    I(r->context_id), I(r->stream_id), I(r->correlation_id),
-	                    r->graph_id || r->graph_node_id ? I(r->graph_id) : WT_DB_NULL,
-	                    r->graph_node_id ? I(r->graph_node_id) : WT_DB_NULL);
+	return wt_store_run(
+	        process->run, WT_SQL_COPY, "innniiiiiiiiinn", process->process_id,
+	        device_id_of(process, r->device), is_timed ? I(r->start_ns) : WT_DB_NULL,
+	        is_timed ? I(r->end_ns) : WT_DB_NULL, I(r->bytes), I(r->is_memset), I(r->copy_kind),
+	        I(r->src_kind), I(r->dst_kind), I(r->flags), I(r->context_id), I(r->stream_id),
+	        I(r->correlation_id), r->graph_id || r->graph_node_id ? I(r->graph_id) : WT_DB_NULL,
+	        r->graph_node_id ? I(r->graph_node_id) : WT_DB_NULL);
 }
 
 static int drain_sync(struct wt_process *process, const struct wt_sync *r)
@@ -350,8 +350,8 @@ static int drain_rings(struct wt_process *process, struct wt_cell *cells, int64_
 	int err = wt_process_read_devices(process);
 
 	if (!err)
-		err = drain_ring(process, WT_RING_CALLS, process->tails[WT_RING_CALLS], cells, now_ns,
-		                 is_dead, &is_hole);
+		err = drain_ring(process, WT_RING_CALLS, process->tails[WT_RING_CALLS], cells,
+		                 now_ns, is_dead, &is_hole);
 	if (err)
 		return err;
 	process->has_work = true;

@@ -88,14 +88,13 @@ static int config_of(struct wt_process *process, const struct wt_kernel *kernel,
 	key.is_cooperative = kernel->launch_type == LAUNCH_COOPERATIVE ||
 	                     kernel->launch_type == LAUNCH_COOPERATIVE_MULTI_DEVICE;
 	key.max_active_clusters = kernel->cluster[0] ? kernel->max_active_clusters : 0;
-	key.sm_count = sm_count_of(process, kernel->context_id,
-	                           &process->run->gpus[gpu_idx].device);
+	key.sm_count =
+	        sm_count_of(process, kernel->context_id, &process->run->gpus[gpu_idx].device);
 	return wt_configs_config(process->run, &key, gpu_idx, ret_config_idx);
 }
 
-static int link_kernel(struct wt_process *process, const struct wt_kernel *kernel,
-                       int64_t exec_id, int64_t now_ns, enum wt_link_how *ret_how,
-                       uint64_t *ret_seq)
+static int link_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t exec_id,
+                       int64_t now_ns, enum wt_link_how *ret_how, uint64_t *ret_seq)
 {
 	const uint32_t block[3] = {kernel->block[0], kernel->block[1], kernel->block[2]};
 	struct wt_linker_kernel linked = {
@@ -110,7 +109,8 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 
 	if (linked.is_graph_node)
 		process->tally.kernels_graph++;
-	if (kernel->flags & WT_KERNEL_DEVICE_LAUNCHED || kernel->launch_type == LAUNCH_FROM_DEVICE) {
+	if (kernel->flags & WT_KERNEL_DEVICE_LAUNCHED ||
+	    kernel->launch_type == LAUNCH_FROM_DEVICE) {
 		process->tally.kernels_device += !linked.is_graph_node;
 		*ret_how = WT_LINK_DEVICE;
 		return 0;
@@ -158,16 +158,16 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 		return err;
 	run->next_exec_id++;
 	process->tally.kernels_stored++;
-	return wt_store_run(
-	        run, WT_SQL_EXEC, "iiinniiinnninnn", exec_id, process->process_id,
-	        run->configs[config_idx].config_id,
-	        is_timed ? (int64_t)kernel->start_ns : WT_DB_NULL,
-	        is_timed ? (int64_t)kernel->end_ns : WT_DB_NULL, (int64_t)kernel->context_id,
-	        (int64_t)kernel->stream_id, (int64_t)kernel->correlation_id,
-	        is_node ? (int64_t)kernel->graph_id : WT_DB_NULL,
-	        kernel->graph_node_id ? (int64_t)kernel->graph_node_id : WT_DB_NULL,
-	        how == WT_LINK_EXACT ? (int64_t)seq : WT_DB_NULL, (int64_t)how,
-	        is_underfill_known ? wave.underfill_sm_ns : WT_DB_NULL,
-	        wave.is_judged ? wave.wave_sm_ns : WT_DB_NULL,
-	        wave.is_judged ? wave.wave_max_sm_ns : WT_DB_NULL);
+	return wt_store_run(run, WT_SQL_EXEC, "iiinniiinnninnn", exec_id, process->process_id,
+	                    run->configs[config_idx].config_id,
+	                    is_timed ? (int64_t)kernel->start_ns : WT_DB_NULL,
+	                    is_timed ? (int64_t)kernel->end_ns : WT_DB_NULL,
+	                    (int64_t)kernel->context_id, (int64_t)kernel->stream_id,
+	                    (int64_t)kernel->correlation_id,
+	                    is_node ? (int64_t)kernel->graph_id : WT_DB_NULL,
+	                    kernel->graph_node_id ? (int64_t)kernel->graph_node_id : WT_DB_NULL,
+	                    how == WT_LINK_EXACT ? (int64_t)seq : WT_DB_NULL, (int64_t)how,
+	                    is_underfill_known ? wave.underfill_sm_ns : WT_DB_NULL,
+	                    wave.is_judged ? wave.wave_sm_ns : WT_DB_NULL,
+	                    wave.is_judged ? wave.wave_max_sm_ns : WT_DB_NULL);
 }

@@ -11,3 +11,27 @@ wavetapd_SOURCES = \
 	daemon/status.h daemon/store.c
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetapd_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
+
+# A systemd user unit, as an example: copy or link it to ~/.config/systemd/user.
+pkgdata_DATA = daemon/wavetapd.service
+daemon/wavetapd.service: daemon/wavetapd.service.in
+	$(AM_V_GEN)$(MKDIR_P) daemon && \
+	sed -e 's|@bindir[@]|$(bindir)|g' $(srcdir)/daemon/wavetapd.service.in >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += daemon/wavetapd.service daemon/wavetapd.service.tmp
+EXTRA_DIST += daemon/wavetapd.service.in
+
+synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
+daemon_tests = tests/unit/test_link tests/unit/test_drain tests/unit/test_store
+check_PROGRAMS += $(daemon_tests)
+TESTS += $(daemon_tests)
+tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
+tests_unit_test_link_LDADD = libwtanalysis.a -lm
+tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
+tests_unit_test_drain_LDADD = $(SQLITE_LIBS) -lm
+tests_unit_test_store_SOURCES = tests/unit/test_store.c $(synth_sources)
+tests_unit_test_store_LDADD = libwtschema.a $(SQLITE_LIBS) -lm
+
+# Not run by `make check`: prints a figure.
+check_PROGRAMS += tests/bench/bench_daemon
+tests_bench_bench_daemon_SOURCES = tests/bench/bench_daemon.c tests/unit/synth.c tests/unit/synth.h
+tests_bench_bench_daemon_LDADD = $(SQLITE_LIBS)

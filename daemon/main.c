@@ -20,12 +20,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define POLL_MS 10      /* while records come */
+#define POLL_MS 10 /* while records come */
 #define POLL_SLOW_MS 50 /* nothing came for a second: a ring takes longer to fill */
 #define POLL_EMPTY_MS 100
 #define SCAN_NS WT_SECOND
-#define SCAN_BLIND_NS (100 * WT_MS)  /* without inotify */
-#define UNKNOWN_NS (60 * WT_SECOND)  /* silence of a process whose life can't be seen */
+#define SCAN_BLIND_NS (100 * WT_MS) /* without inotify */
+#define UNKNOWN_NS (60 * WT_SECOND) /* silence of a process whose life can't be seen */
 #define IDLE_SECONDS_MAX 1000000
 
 static const char usage[] =
@@ -69,7 +69,8 @@ static int parse_options(int argc, char **argv, struct wt_daemon *daemon)
 			break;
 		case 'i':
 			seconds = strtod(optarg, &end);
-			if (end == optarg || *end || !(seconds >= 0 && seconds <= IDLE_SECONDS_MAX)) {
+			if (end == optarg || *end ||
+			    !(seconds >= 0 && seconds <= IDLE_SECONDS_MAX)) {
 				fprintf(stderr, "wavetapd: --idle: not a number of seconds: %s\n",
 				        optarg);
 				return 3;
@@ -171,6 +172,7 @@ static int open_loop(struct wt_daemon *daemon)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
 	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	daemon->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (daemon->epoll_fd < 0 || daemon->signal_fd < 0)
@@ -200,13 +202,14 @@ static bool is_segment_news(const struct wt_daemon *daemon)
 	bool is_ours = false;
 	ssize_t n;
 
-	while (daemon->inotify_fd >= 0 && (n = read(daemon->inotify_fd, events, sizeof(events))) > 0)
+	while (daemon->inotify_fd >= 0 &&
+	       (n = read(daemon->inotify_fd, events, sizeof(events))) > 0)
 		for (char *at = events; at < events + n;) {
 			const struct inotify_event *event = (const struct inotify_event *)at;
 
 			is_ours |= event->mask & IN_Q_OVERFLOW ||
-			           (event->len && !strncmp(event->name, daemon->prefix,
-			                                   strlen(daemon->prefix)));
+			           (event->len &&
+			            !strncmp(event->name, daemon->prefix, strlen(daemon->prefix)));
 			at += sizeof(*event) + event->len;
 		}
 	return is_ours;
@@ -313,7 +316,7 @@ static bool is_end(struct wt_daemon *daemon, int64_t now_ns)
 	wt_control_close(daemon);
 	wt_lock_drop(daemon->lock_path, daemon->lock_fd);
 	daemon->lock_fd = -1;
-	wt_scan(daemon, now_ns);
+	wt_scan(daemon, now_ns, true);
 	if (!is_needed(daemon, now_ns))
 		return true;
 	if (wt_lock_take(daemon->lock_path, &daemon->lock_fd))
@@ -346,7 +349,7 @@ static void loop(struct wt_daemon *daemon)
 		if (daemon->is_scan_wanted ||
 		    now_ns - daemon->scanned_ns >
 		            (daemon->inotify_fd >= 0 ? SCAN_NS : SCAN_BLIND_NS))
-			wt_scan(daemon, now_ns);
+			wt_scan(daemon, now_ns, false);
 		has_work = wt_daemon_round(daemon, now_ns, daemon->is_stopping);
 		reap(daemon);
 		wt_control_poll(daemon, now_ns);

@@ -85,7 +85,8 @@ const struct wt_linker_output wt_process_linker_output = {
 
 void wt_process_span(struct wt_process *process, uint64_t start_ns, uint64_t end_ns)
 {
-	if (start_ns == 0 || start_ns > INT64_MAX / 2 || end_ns < start_ns || end_ns > INT64_MAX / 2)
+	if (start_ns == 0 || start_ns > INT64_MAX / 2 || end_ns < start_ns ||
+	    end_ns > INT64_MAX / 2)
 		return;
 	if (!process->first_ns || (int64_t)start_ns < process->first_ns)
 		process->first_ns = (int64_t)start_ns;
@@ -157,7 +158,8 @@ static int add_mark(struct wt_process *process)
 	/* Too many: thin out the newest. An older mark is still a lower bound. */
 	if (held >= MARKS_MAX)
 		return 0;
-	if (process->marks_count && process->marks[process->marks_count - 1].end_seq == mark.end_seq)
+	if (process->marks_count &&
+	    process->marks[process->marks_count - 1].end_seq == mark.end_seq)
 		return 0;
 	if (process->marks_count == process->marks_room) {
 		size_t room = process->marks_room ? 2 * process->marks_room : 64;
@@ -239,14 +241,14 @@ const char *wt_process_end_state(const struct wt_process *process)
 static int insert_row(struct wt_process *process)
 {
 	const struct wt_segment_header *h = &process->mapped.header;
-	int err = wt_store_run(
-	        process->run, WT_SQL_PROC_NEW, "biiiiittttnnnit", h->uuid, sizeof(h->uuid),
-	        (int64_t)h->pid, (int64_t)h->pid_namespace, (int64_t)h->ppid,
-	        (int64_t)h->start_ticks, (int64_t)h->uid, h->hostname, h->boot_id, h->executable,
-	        h->command, h->rank < 0 ? WT_DB_NULL : (int64_t)h->rank,
-	        h->local_rank < 0 ? WT_DB_NULL : (int64_t)h->local_rank,
-	        h->world_size < 0 ? WT_DB_NULL : (int64_t)h->world_size,
-	        (int64_t)h->created_realtime_ns, h->library_version);
+	int err = wt_store_run(process->run, WT_SQL_PROC_NEW, "biiiiittttnnnit", h->uuid,
+	                       sizeof(h->uuid), (int64_t)h->pid, (int64_t)h->pid_namespace,
+	                       (int64_t)h->ppid, (int64_t)h->start_ticks, (int64_t)h->uid,
+	                       h->hostname, h->boot_id, h->executable, h->command,
+	                       h->rank < 0 ? WT_DB_NULL : (int64_t)h->rank,
+	                       h->local_rank < 0 ? WT_DB_NULL : (int64_t)h->local_rank,
+	                       h->world_size < 0 ? WT_DB_NULL : (int64_t)h->world_size,
+	                       (int64_t)h->created_realtime_ns, h->library_version);
 
 	if (!err)
 		process->process_id = sqlite3_last_insert_rowid(process->run->db);
@@ -265,13 +267,23 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 	        "kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, "
 	        "kernels_no_time FROM proc WHERE uuid = ?1";
 	struct wt_tally *t = &process->tally;
-	int64_t *const fields[] = {&t->cells_torn, &t->cells_bad, &t->cells_gap,
-	                           &t->launches_stored, &t->launches_failed, &t->launches_captured,
-	                           &t->launches_linked, &t->launches_linked_by_order,
-	                           &t->launches_unobserved, &t->launches_unlinked,
-	                           &t->graph_launches_stored, &t->graph_launches_failed,
-	                           &t->kernels_stored, &t->kernels_graph, &t->kernels_device,
-	                           &t->kernels_cupti_only, &t->kernels_no_time};
+	int64_t *const fields[] = {&t->cells_torn,
+	                           &t->cells_bad,
+	                           &t->cells_gap,
+	                           &t->launches_stored,
+	                           &t->launches_failed,
+	                           &t->launches_captured,
+	                           &t->launches_linked,
+	                           &t->launches_linked_by_order,
+	                           &t->launches_unobserved,
+	                           &t->launches_unlinked,
+	                           &t->graph_launches_stored,
+	                           &t->graph_launches_failed,
+	                           &t->kernels_stored,
+	                           &t->kernels_graph,
+	                           &t->kernels_device,
+	                           &t->kernels_cupti_only,
+	                           &t->kernels_no_time};
 	const struct wt_segment_header *h = &process->mapped.header;
 	sqlite3_stmt *query = NULL;
 	int code = sqlite3_prepare_v2(process->run->db, sql, -1, &query, NULL);

@@ -86,8 +86,8 @@ static int restore_launches(struct wt_process *process, int64_t now_ns)
 		for (int i = 0; i < 7; i++)
 			geometry[i] = (uint32_t)sqlite3_column_int64(query, 6 + i);
 		call.geometry = wt_linker_geometry(geometry, geometry + 3, geometry[6]);
-		call.is_before_arming = (call.flags & WT_FLAG_UNARMED) &&
-		                        (!armed_ns || call.return_ns < armed_ns);
+		call.is_before_arming =
+		        (call.flags & WT_FLAG_UNARMED) && (!armed_ns || call.return_ns < armed_ns);
 		if (call.seq >= process->seq_end)
 			process->seq_end = call.seq + 1;
 		err = wt_linker_restore_call(process->linker, &call,

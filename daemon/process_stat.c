@@ -105,8 +105,8 @@ int wt_process_stat_flush(struct wt_process *process)
 		err = wt_store_run(process->run, WT_SQL_STAT, "iiiiiiiriiiiii", process->process_id,
 		                   s->config_id, (int64_t)s->in_graph, s->launches, s->time_ns,
 		                   s->min_ns, s->max_ns, s->m2_ns2, s->underfill_sm_ns,
-		                   s->wave_sm_ns, s->wave_max_sm_ns, s->unjudged_sm_ns,
-		                   s->first_ns, s->last_ns);
+		                   s->wave_sm_ns, s->wave_max_sm_ns, s->unjudged_sm_ns, s->first_ns,
+		                   s->last_ns);
 		s->is_dirty = 0;
 	}
 	process->dirty_count = 0;

@@ -91,7 +91,7 @@ int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BY
 	}
 	closedir(dir);
 	if (!err)
-		snprintf(path, WT_PATH_BYTES, "%s", candidate);
+		strcpy(path, candidate); /* its length was checked */
 	return err;
 }
 
@@ -108,34 +108,6 @@ static int make_folder(const char *data_dir)
 		*slash = '/';
 	}
 	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
-}
-
-static int create_file(struct wt_daemon *daemon, struct wt_run *run)
-{
-	unsigned hash = (unsigned)wt_fnv1a(run->key, strlen(run->key));
-	char stamp[32], extra[16] = "";
-	time_t now = time(NULL);
-	struct tm tm;
-	int err = make_folder(daemon->data_dir);
-
-	if (err) {
-		snprintf(run->error, sizeof(run->error), "%.300s/runs: %s", daemon->data_dir,
-		         strerror(-err));
-		return err;
-	}
-	localtime_r(&now, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-	for (int i = 0; i < NAME_TRIES; i++) {
-		if (i)
-			snprintf(extra, sizeof(extra), ".%d", i);
-		if ((size_t)snprintf(run->path, sizeof(run->path), "%s/runs/%s%s-%08x.db",
-		                     daemon->data_dir, stamp, extra, hash) >= sizeof(run->path))
-			return -ENAMETOOLONG;
-		err = wt_db_open_write(run->path, true, &run->db, &run->is_wal, run->error);
-		if (err != -EEXIST)
-			break;
-	}
-	return err;
 }
 
 static int set_meta(struct wt_run *run, const char *sql, const char *key, const char *value)
@@ -156,7 +128,8 @@ static int set_tags(struct wt_run *run, const char *tags)
 	int err = 0;
 
 	snprintf(copy, sizeof(copy), "%s", tags);
-	for (char *tag = strtok_r(copy, ",", &save); tag && !err; tag = strtok_r(NULL, ",", &save)) {
+	for (char *tag = strtok_r(copy, ",", &save); tag && !err;
+	     tag = strtok_r(NULL, ",", &save)) {
 		char *equals = strchr(tag, '=');
 
 		if (!equals || equals == tag)
@@ -203,7 +176,8 @@ static int describe(struct wt_run *run, const struct wt_segment_header *header)
 		err = set_meta(run, keep, "wavetap_version", WT_VERSION_TEXT);
 	if (!err)
 		err = set_meta(run, "INSERT OR REPLACE INTO meta VALUES (?,?)", "journal",
-		               run->is_wal ? "wal" : "delete: this file system has no shared memory");
+		               run->is_wal ? "wal"
+		                           : "delete: this file system has no shared memory");
 	if (!err && header->run_name[0])
 		err = set_meta(run, keep, "name", header->run_name);
 	if (!err)
@@ -213,6 +187,73 @@ static int describe(struct wt_run *run, const struct wt_segment_header *header)
 	if (!err)
 		err = wt_store_check(run, sqlite3_exec(run->db, "COMMIT", NULL, NULL, NULL));
 	return err;
+}
+
+/* Removes what an earlier try left of a file that was never finished. */
+static void remove_unfinished(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+	char name[WT_PATH_BYTES + 16];
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		unlink(name);
+	}
+}
+
+/* A free name for a new run file into run->path. */
+static int choose_path(struct wt_daemon *daemon, struct wt_run *run, unsigned hash)
+{
+	char stamp[32], extra[16] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+	for (int i = 0; i < NAME_TRIES; i++) {
+		if (i)
+			snprintf(extra, sizeof(extra), ".%d", i);
+		if ((size_t)snprintf(run->path, sizeof(run->path), "%s/runs/%s%s-%08x.db",
+		                     daemon->data_dir, stamp, extra, hash) >= sizeof(run->path))
+			return -ENAMETOOLONG;
+		if (access(run->path, F_OK))
+			return 0;
+	}
+	return -EEXIST;
+}
+
+/*
+ * Makes a run file under another name and renames it once it says whose it is: a daemon that
+ * is killed in between leaves nothing that looks like a run.
+ */
+static int create_file(struct wt_daemon *daemon, struct wt_run *run,
+                       const struct wt_segment_header *header)
+{
+	unsigned hash = (unsigned)wt_fnv1a(run->key, strlen(run->key));
+	char unfinished[WT_PATH_BYTES];
+	int err = make_folder(daemon->data_dir);
+
+	if (!err)
+		err = choose_path(daemon, run, hash);
+	if (!err && (size_t)snprintf(unfinished, sizeof(unfinished), "%s/runs/.new-%08x",
+	                             daemon->data_dir, hash) >= sizeof(unfinished))
+		err = -ENAMETOOLONG;
+	if (err) {
+		snprintf(run->error, sizeof(run->error), "%.300s/runs: %s", daemon->data_dir,
+		         strerror(-err));
+		return err;
+	}
+	remove_unfinished(unfinished);
+	err = wt_db_open_write(unfinished, true, &run->db, &run->is_wal, run->error);
+	if (!err)
+		err = describe(run, header);
+	sqlite3_close(run->db);
+	run->db = NULL;
+	if (!err && rename(unfinished, run->path)) {
+		err = -errno;
+		snprintf(run->error, sizeof(run->error), "%.300s: %s", run->path, strerror(-err));
+	}
+	return err ? err : wt_db_open_write(run->path, false, &run->db, &run->is_wal, run->error);
 }
 
 static void forget(struct wt_run *run)
@@ -238,7 +279,7 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 	if (!err)
 		err = wt_db_open_write(run->path, false, &run->db, &run->is_wal, run->error);
 	else if (err == -ENOENT)
-		err = create_file(daemon, run);
+		err = create_file(daemon, run, header);
 	else
 		snprintf(run->error, sizeof(run->error), "%s", strerror(-err));
 	if (!err)

@@ -171,7 +171,7 @@ static bool is_segment_name(const struct wt_daemon *daemon, const char *name)
 	       !strcmp(name + length - 4, ".seg");
 }
 
-static void look_at(struct wt_daemon *daemon, const char *name, int64_t now_ns)
+static void look_at(struct wt_daemon *daemon, const char *name, int64_t now_ns, bool is_forced)
 {
 	struct wt_refused *refused = find_refused(daemon, name);
 	char why[160] = "";
@@ -181,7 +181,7 @@ static void look_at(struct wt_daemon *daemon, const char *name, int64_t now_ns)
 	if (fstatat(daemon->dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) ||
 	    is_attached(daemon, name, status.st_ino))
 		return;
-	if (refused && refused->ino == status.st_ino &&
+	if (!is_forced && refused && refused->ino == status.st_ino &&
 	    now_ns - refused->since_ns < (refused->is_making ? RETRY_NS : WT_SECOND))
 		return;
 	err = attach(daemon, name, why, sizeof(why), now_ns);
@@ -193,7 +193,7 @@ static void look_at(struct wt_daemon *daemon, const char *name, int64_t now_ns)
 		drop_refused(daemon, refused);
 }
 
-int wt_scan(struct wt_daemon *daemon, int64_t now_ns)
+int wt_scan(struct wt_daemon *daemon, int64_t now_ns, bool is_forced)
 {
 	struct dirent *entry;
 	int fd = openat(daemon->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -210,7 +210,7 @@ int wt_scan(struct wt_daemon *daemon, int64_t now_ns)
 	daemon->is_scan_wanted = false;
 	while ((entry = readdir(dir)))
 		if (is_segment_name(daemon, entry->d_name))
-			look_at(daemon, entry->d_name, now_ns);
+			look_at(daemon, entry->d_name, now_ns, is_forced);
 	closedir(dir);
 	tidy_refused(daemon);
 	for (struct wt_refused *refused = daemon->refused; refused; refused = refused->next)

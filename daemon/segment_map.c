@@ -91,7 +91,11 @@ void wt_text_mend(char *text)
 	unsigned char *at = (unsigned char *)text;
 
 	while (*at) {
-		int follow = *at < 0x80 ? 0 : *at >= 0xf0 ? 3 : *at >= 0xe0 ? 2 : *at >= 0xc2 ? 1 : -1;
+		int follow = *at < 0x80    ? 0
+		             : *at >= 0xf0 ? 3
+		             : *at >= 0xe0 ? 2
+		             : *at >= 0xc2 ? 1
+		                           : -1;
 
 		if (*at > 0xf4)
 			follow = -1;
@@ -122,8 +126,8 @@ static void end_texts(struct wt_segment_header *header)
 }
 
 /* Copies the header through a descriptor: no mapping, no fault. */
-static int read_header(int fd, uint64_t file_bytes, struct wt_segment_header *ret_header,
-                       char *why, size_t why_bytes)
+static int read_header(int fd, uint64_t file_bytes, struct wt_segment_header *ret_header, char *why,
+                       size_t why_bytes)
 {
 	const char *wrong;
 	ssize_t n = pread(fd, ret_header, sizeof(*ret_header), 0);
@@ -141,7 +145,8 @@ static int read_header(int fd, uint64_t file_bytes, struct wt_segment_header *re
 		return -EBADMSG;
 	}
 	if (n >= 12 && ret_header->abi != WT_SEGMENT_ABI) {
-		snprintf(why, why_bytes, "made by another version of libwavetap.so (layout %u, not %u)",
+		snprintf(why, why_bytes,
+		         "made by another version of libwavetap.so (layout %u, not %u)",
 		         ret_header->abi, WT_SEGMENT_ABI);
 		return -EPROTO;
 	}

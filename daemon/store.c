@@ -30,7 +30,8 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                 "graph_launches_stored=?44, graph_launches_failed=?45, kernels_stored=?46, "
                 "kernels_graph=?47, kernels_device=?48, kernels_cupti_only=?49, "
                 "kernels_no_time=?50 WHERE process_id=?1",
-        [WT_SQL_LAUNCH] = "INSERT OR IGNORE INTO launch_call VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_LAUNCH] =
+                "INSERT OR IGNORE INTO launch_call VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_EXEC] = "INSERT INTO kernel_exec VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_EXEC_LINK] = "UPDATE kernel_exec SET launch_seq=?2, link=?3 WHERE exec_id=?1",
         [WT_SQL_CALL] = "INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, tid, "
@@ -67,8 +68,7 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_STAT] = "INSERT OR REPLACE INTO config_stat "
                         "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_LINK_SAVE] = "INSERT OR REPLACE INTO pending_link VALUES (?,?,?,?)",
-        [WT_SQL_LINK_FORGET] =
-                "DELETE FROM pending_link WHERE process_id=? AND correlation_id=?",
+        [WT_SQL_LINK_FORGET] = "DELETE FROM pending_link WHERE process_id=? AND correlation_id=?",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

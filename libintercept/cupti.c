@@ -32,6 +32,7 @@
 #define POOL_BUFFER_BYTES (1024u * 1024u)
 #define SPARE_BUFFERS 32
 #define SPARE_BUFFER_BYTES (64u * 1024u)
+#define COLLECT_QUIET_MS 20 /* nothing came back for so long: what is still lent is empty */
 #define BUFFER_ALIGNMENT 8
 
 struct wt_cupti_api wt_cupti;
@@ -98,14 +99,18 @@ static bool pool_has(const struct pool *p, const uint8_t *buffer)
 	return p->memory && buffer >= p->memory && buffer < p->memory + p->buffer_bytes * p->count;
 }
 
+static unsigned lent_count(void)
+{
+	unsigned out = (unsigned)__builtin_popcountll(wt_load_acquire(&pool.free)) +
+	               (unsigned)__builtin_popcountll(wt_load_acquire(&spare.free));
+
+	return POOL_BUFFERS + (spare.memory ? SPARE_BUFFERS : 0) - out;
+}
+
 static void count_lent(struct wt_view *view)
 {
-	uint64_t out = (uint64_t)__builtin_popcountll(wt_load_relaxed(&pool.free)) +
-	               (uint64_t)__builtin_popcountll(wt_load_relaxed(&spare.free));
-	uint64_t all = POOL_BUFFERS + (spare.memory ? SPARE_BUFFERS : 0);
-
 	if (view)
-		wt_store_relaxed(&view->producer->buffers_lent, all - out);
+		wt_store_relaxed(&view->producer->buffers_lent, lent_count());
 }
 
 static void buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -222,83 +227,28 @@ void wt_cupti_settle(unsigned limit_ms)
 	wt_leave();
 }
 
-/* ---- arming */
-
-/* Runtime callback ids of the launch calls; the driver's are in cupti_abi.h. */
-enum {
-	RUNTIME_cudaLaunch_v3020 = 13,
-	RUNTIME_cudaLaunchKernel_v7000 = 211,
-	RUNTIME_cudaLaunch_ptsz_v7000 = 213,
-	RUNTIME_cudaLaunchKernel_ptsz_v7000 = 214,
-	RUNTIME_cudaLaunchCooperativeKernel_v9000 = 269,
-	RUNTIME_cudaLaunchCooperativeKernel_ptsz_v9000 = 270,
-	RUNTIME_cudaLaunchCooperativeKernelMultiDevice_v9000 = 272,
-	RUNTIME_cudaGraphLaunch_v10000 = 311,
-	RUNTIME_cudaGraphLaunch_ptsz_v10000 = 312,
-	RUNTIME_cudaLaunchKernelExC_v11060 = 430,
-	RUNTIME_cudaLaunchKernelExC_ptsz_v11060 = 431,
-	RUNTIME___cudaLaunchKernel_v13000 = 505,
-	RUNTIME___cudaLaunchKernel_ptsz_v13000 = 506,
-};
-
-static const struct launch_call {
-	int kind;
-	uint32_t cbid;
-} launch_calls[] = {
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchKernel},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchKernel_ptsz},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchKernelEx},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchKernelEx_ptsz},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuGraphLaunch},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuGraphLaunch_ptsz},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchCooperativeKernel},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchCooperativeKernel_ptsz},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchCooperativeKernelMultiDevice},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunch},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchGrid},
-        {WTCUPTI_KIND_DRIVER, WTCUPTI_CBID_cuLaunchGridAsync},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchKernel_v7000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchKernel_ptsz_v7000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchKernelExC_v11060},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchKernelExC_ptsz_v11060},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME___cudaLaunchKernel_v13000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME___cudaLaunchKernel_ptsz_v13000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaGraphLaunch_v10000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaGraphLaunch_ptsz_v10000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchCooperativeKernel_v9000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchCooperativeKernel_ptsz_v9000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunchCooperativeKernelMultiDevice_v9000},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunch_v3020},
-        {WTCUPTI_KIND_RUNTIME, RUNTIME_cudaLaunch_ptsz_v7000},
-};
-#define LAUNCH_CALLS (sizeof(launch_calls) / sizeof(launch_calls[0]))
-_Static_assert(LAUNCH_CALLS == WT_LAUNCH_CALLS, "one slot per launch call");
-
-int wt_cupti_launch_call(int kind, uint32_t cbid)
+bool wt_cupti_collect(unsigned limit_ms)
 {
-	for (size_t i = 0; i < LAUNCH_CALLS; i++)
-		if (launch_calls[i].kind == kind && launch_calls[i].cbid == cbid)
-			return (int)i;
-	return -1;
-}
+	struct timespec pause = {.tv_nsec = 1000000};
+	uint64_t begun = 0;
+	unsigned quiet_ms = 0;
 
-wtcupti_enable_api_fn wt_cupti_call_switch(int kind)
-{
-	if (kind == WTCUPTI_KIND_DRIVER)
-		return wt_cupti.enable_driver_api;
-	return kind == WTCUPTI_KIND_RUNTIME ? wt_cupti.enable_runtime_api : NULL;
-}
+	for (unsigned i = 0; i < limit_ms; i++) {
+		uint64_t begun_now = wt_load_acquire(&callbacks_begun);
+		bool is_inside = wt_load_acquire(&callbacks_ended) < begun_now;
 
-/* An older runtime does not know the newest of them: that is no failure. */
-static void switch_launch_calls(uint8_t enable)
-{
-	for (size_t i = 0; i < LAUNCH_CALLS; i++) {
-		wtcupti_enable_api_fn enable_call = wt_cupti_call_switch(launch_calls[i].kind);
-
-		if (enable_call)
-			enable_call(launch_calls[i].cbid, enable);
+		if (!is_inside && !lent_count())
+			return true;
+		quiet_ms = is_inside || begun_now != begun ? 0 : quiet_ms + 1;
+		if (quiet_ms >= COLLECT_QUIET_MS)
+			return true; /* CUPTI keeps an empty buffer */
+		begun = begun_now;
+		nanosleep(&pause, NULL);
 	}
+	return false;
 }
+
+/* ---- arming */
 
 bool wt_cupti_owns(int kind)
 {
@@ -351,7 +301,7 @@ static wtcupti_result enable_kind(int kind, bool dump)
 
 static void disable_all(void)
 {
-	switch_launch_calls(0);
+	wt_cupti_switch_launch_calls(0);
 	for (int kind = 0; kind < 64; kind++)
 		if (wt_cupti_owns(kind))
 			wt_cupti.disable(kind);
@@ -387,7 +337,11 @@ static wtcupti_result switch_on(bool is_late)
 	/* Contexts and devices that exist already are only reported on demand. */
 	enable_kind(WTCUPTI_KIND_CONTEXT, is_late);
 	enable_kind(WTCUPTI_KIND_DEVICE, is_late);
-	switch_launch_calls(1);
+	if (is_late) {
+		wt_cupti_switch_kind_down(WTCUPTI_KIND_DRIVER);
+		wt_cupti_switch_kind_down(WTCUPTI_KIND_RUNTIME);
+	}
+	wt_cupti_switch_launch_calls(1);
 	return WTCUPTI_SUCCESS;
 }
 

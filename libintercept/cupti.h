@@ -1,6 +1,6 @@
 /*
  * cupti.h - private to the CUPTI side of libwavetap.so: cupti_find.c, cupti.c,
- * cupti_clock.c, cupti_records.c, share.c, share_feed.c.
+ * cupti_calls.c, cupti_flush.c, cupti_clock.c, cupti_records.c, share.c, share_calls.c, share_feed.c.
  *
  * HOW THE PARTS WORK TOGETHER
  *
@@ -87,6 +87,21 @@ enum wt_cupti_state wt_cupti_state_now(void);
 /* True if our own records of this kind are on, so that the application may not switch it off. */
 bool wt_cupti_owns(int kind);
 
+/* Gives CUPTI up for good in this process, for somebody who can't share it: hooks-only. */
+void wt_cupti_step_back(enum wt_reason reason, uint64_t detail);
+
+/* Path, version and time of arming into the segment, once there is one. */
+void wt_cupti_publish(struct wt_view *view);
+
+/* Waits, at most `limit_ms`, for the completed-buffer callbacks that run now. */
+void wt_cupti_settle(unsigned limit_ms);
+
+/* After the forced flush: waits until the buffers that CUPTI held are back and read, since it may
+ * deliver them on a thread of its own. False after `limit_ms`. On the thread that flushed. */
+bool wt_cupti_collect(unsigned limit_ms);
+
+/* ---- cupti_calls.c */
+
 /*
  * The launch calls we record, driver and runtime: CUPTI makes no record of a driver call that the
  * runtime makes (measured: PyTorch's launches have runtime records alone), so both are needed for a
@@ -101,14 +116,15 @@ int wt_cupti_launch_call(int kind, uint32_t cbid);
  * this libcupti has none. */
 wtcupti_enable_api_fn wt_cupti_call_switch(int kind);
 
-/* Gives CUPTI up for good in this process, for somebody who can't share it: hooks-only. */
-void wt_cupti_step_back(enum wt_reason reason, uint64_t detail);
+/* All calls of kind DRIVER or RUNTIME but our launch calls, on or off. */
+#define WT_CBIDS_MAX 2048 /* CUDA 13.0 has 806 in the driver, 522 in the runtime */
+wtcupti_result wt_cupti_switch_other_calls(int kind, uint8_t enable);
 
-/* Path, version and time of arming into the segment, once there is one. */
-void wt_cupti_publish(struct wt_view *view);
+/* Our launch calls, on or off. */
+void wt_cupti_switch_launch_calls(uint8_t enable);
 
-/* Waits, at most `limit_ms`, for the completed-buffer callbacks that run now. */
-void wt_cupti_settle(unsigned limit_ms);
+/* The whole kind on and then all calls but ours off: for a process that has a context already. */
+void wt_cupti_switch_kind_down(int kind);
 
 /* ---- cupti_clock.c */
 

@@ -134,6 +134,7 @@ static void *flush_main(void *argument)
 		futex_wait(&page->is_ending, CLOCK_PERIOD_NS);
 	if (alive) {
 		flush(view, WTCUPTI_FLUSH_FORCED);
+		wt_cupti_collect(FINISH_LIMIT_MS);
 		write_clock(view);
 	}
 	futex_raise(&page->is_done);
@@ -233,7 +234,7 @@ void wt_cupti_finish(void)
 	if (page && is_raised(&page->is_running))
 		is_flushed = finish_on_thread(page);
 	else
-		flush(view, WTCUPTI_FLUSH_FORCED);
+		is_flushed = flush(view, WTCUPTI_FLUSH_FORCED) && wt_cupti_collect(FINISH_LIMIT_MS);
 	if (is_flushed)
 		wt_store_release(&view->producer->finished_ns, wt_now_ns());
 	else

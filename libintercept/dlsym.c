@@ -19,6 +19,9 @@
 #include "libintercept/hooks.h"
 #include "libintercept/lookup.h"
 
+/* The sanitizers' own start-up calls dlsym: what runs then must not be instrumented. */
+#define WT_NO_SANITIZER __attribute__((no_sanitize("address", "thread", "undefined")))
+
 /* Called from the assembly below, which must find their symbols: not static. */
 void *wt_dlsym_resolve(void);
 int wt_dlsym_is_listed(const char *symbol);
@@ -151,7 +154,7 @@ static void *no_dlsym(void *handle, const char *symbol)
  * for the right one first, since a failing dlvsym allocates. The dlerror state that dlvsym
  * changes is set anew by the dlsym that follows.
  */
-void *wt_dlsym_resolve(void)
+WT_NO_SANITIZER void *wt_dlsym_resolve(void)
 {
 	static const char *const versions_new[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
 	static const char *const versions_old[] = {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"};
@@ -175,19 +178,18 @@ void *wt_dlsym_next(void)
 	return next ? next : wt_dlsym_resolve();
 }
 
-#define WT_NAME_BYTES 48
+#define NAME_BYTES 48
 
 /* Plain arrays: no relocation, nothing to initialise. */
-static const char listed[][WT_NAME_BYTES] = {
+static const char listed[][NAME_BYTES] = {
 #define WT_HOOK(id, symbol, class, params, args, handle, other, bytes) #symbol,
 #include "schema/wt_hooks.def"
 #define WT_SHARED(symbol) #symbol,
 #include "libintercept/cupti_exports.def"
 };
 
-/* Runs in the middle of somebody's dlsym: calls nothing, and no sanitizer may make it. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) int
-wt_dlsym_is_listed(const char *symbol)
+/* Runs in the middle of somebody's dlsym, and calls nothing. */
+WT_NO_SANITIZER int wt_dlsym_is_listed(const char *symbol)
 {
 	if (symbol[0] != 'c' || symbol[1] != 'u')
 		return 0;

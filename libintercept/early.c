@@ -16,7 +16,6 @@
 #include "libintercept/hooks.h"
 
 enum { EMPTY, FILLED, TAKEN };
-enum { GIVEN_UP = 3 }; /* struct wt_fork_page.segment_state */
 
 static struct wt_cell *cell_at(struct wt_fork_page *page, uint64_t idx)
 {
@@ -82,7 +81,7 @@ void wt_early_keep_launch(const struct wt_launch *launch)
 {
 	struct wt_fork_page *page = wt_fork_page();
 
-	if (page && wt_load_relaxed(&page->segment_state) != GIVEN_UP)
+	if (page && wt_load_relaxed(&page->segment_state) != WT_SEGMENT_GIVEN_UP)
 		keep(WT_KIND_LAUNCH, launch, &page->early_launches, page);
 }
 
@@ -90,6 +89,6 @@ void wt_early_keep_graph_launch(const struct wt_call *call)
 {
 	struct wt_fork_page *page = wt_fork_page();
 
-	if (page && wt_load_relaxed(&page->segment_state) != GIVEN_UP)
+	if (page && wt_load_relaxed(&page->segment_state) != WT_SEGMENT_GIVEN_UP)
 		keep(WT_KIND_CALL, call, &page->early_graph_launches, page);
 }

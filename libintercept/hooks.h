@@ -31,7 +31,7 @@
 /*
  * Where a hooked call goes on. `driver` is libcuda's own entry. `next` is the same unless
  * another interposer behind us exports the symbol: then it is that one's. Both are written by
- * wt_entries_scan (lookup.c); NULL until then.
+ * scan_entries in lookup.c; NULL until then.
  */
 struct wt_entry {
 	_Atomic(void *) next;
@@ -134,7 +134,7 @@ uint64_t wt_facts_start_ticks(void);
 uint64_t wt_facts_pid_namespace(void);
 void wt_facts_random(void *bytes, size_t length);
 
-/* ---- spawn.c, segment.c */
+/* ---- for all wrappers */
 
 /* "_ptsz" and "_ptds" entries use the per-thread default stream. Folds to a constant. */
 static inline bool wt_is_per_thread(const char *symbol, size_t length)

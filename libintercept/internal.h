@@ -35,6 +35,13 @@
 
 /* ---- state.c */
 
+enum wt_segment_state {
+	WT_SEGMENT_NONE = 0,
+	WT_SEGMENT_MAKING = 1,
+	WT_SEGMENT_READY = 2,
+	WT_SEGMENT_GIVEN_UP = 3,
+};
+
 /*
  * What must vanish in a forked child lives in one page under MADV_WIPEONFORK: the child,
  * even of a raw clone, reads zeros there and starts afresh; a vfork child shares the page
@@ -42,7 +49,7 @@
  */
 struct wt_fork_page {
 	_Atomic(struct wt_view *) view;   /* NULL until the segment exists */
-	_Atomic uint64_t segment_state;   /* 0 none, 1 being made, 2 ready, 3 given up */
+	_Atomic uint64_t segment_state;   /* enum wt_segment_state */
 	_Atomic uint64_t cupti_state;     /* enum wt_cupti_state */
 	_Atomic uint64_t captures_open;   /* stream captures open in this process */
 	_Atomic uint64_t capture_stream[16]; /* their streams + 1; 0 = free */

@@ -81,7 +81,7 @@ static int scan_module(struct dl_phdr_info *info, size_t size, void *data)
 }
 
 /* Reads (again) where the real entries are. Two threads at once write the same. */
-static void wt_entries_scan(void)
+static void scan_entries(void)
 {
 	struct scan scan = {0};
 
@@ -110,7 +110,7 @@ void *wt_real_entry(enum wt_api api)
 	void *next = atomic_load_explicit(&wt_entries[api].next, memory_order_relaxed);
 
 	if (!next) {
-		wt_entries_scan();
+		scan_entries();
 		next = atomic_load_explicit(&wt_entries[api].next, memory_order_relaxed);
 	}
 	return next;
@@ -204,7 +204,7 @@ static void *swap_entry(const char *symbol, void *real)
 	if (wrapper || !is_hooked_family(symbol))
 		return wrapper ? wrapper : real;
 	/* Perhaps the driver was loaded, or loaded anew, since we last looked. */
-	wt_entries_scan();
+	scan_entries();
 	wrapper = wt_entry_wrapper(real, &api);
 	if (!wrapper) {
 		struct wt_view *view = wt_view_now();

@@ -20,8 +20,6 @@
 #include "libintercept/hooks.h"
 #include "schema/wt_paths.h"
 
-enum { STATE_NONE, STATE_MAKING, STATE_READY, STATE_GIVEN_UP };
-
 #define FREE_SHARE 16 /* take at most this part of what is free in /dev/shm */
 #define ARENA_SHARE 16 /* names get at least this part of the segment */
 #define CELLS_MIN 512 /* per ring: then every offset is a multiple of the group size */
@@ -255,7 +253,7 @@ static struct wt_view *create(struct wt_fork_page *page)
 	int err = make(&view, data_dir);
 
 	if (err) {
-		wt_store_relaxed(&page->segment_state, STATE_GIVEN_UP);
+		wt_store_relaxed(&page->segment_state, WT_SEGMENT_GIVEN_UP);
 		wt_segment_set_capture(WT_CAPTURE_OFF,
 		                       err == -ENOSPC ? WT_REASON_SHM_FULL : WT_REASON_SHM_UNUSABLE,
 		                       (uint64_t)-err);
@@ -264,7 +262,7 @@ static struct wt_view *create(struct wt_fork_page *page)
 	}
 	wt_note_cuda_used();
 	atomic_store(&page->view, view);
-	wt_store_release(&page->segment_state, STATE_READY);
+	wt_store_release(&page->segment_state, WT_SEGMENT_READY);
 	copy_capture(page, view->producer);
 	wt_early_move(page, view);
 	wt_store_relaxed(&view->producer->entries_unknown, wt_entries_unknown());
@@ -281,14 +279,15 @@ struct wt_view *wt_segment_view(bool may_create)
 {
 	struct wt_view *view = wt_view_now();
 	struct wt_fork_page *page;
-	uint64_t expected = STATE_NONE;
+	uint64_t expected = WT_SEGMENT_NONE;
 	int saved_errno = errno;
 	int cancel_state;
 
 	if (view || !may_create)
 		return view;
 	page = wt_fork_page();
-	if (!page || !atomic_compare_exchange_strong(&page->segment_state, &expected, STATE_MAKING))
+	if (!page ||
+	    !atomic_compare_exchange_strong(&page->segment_state, &expected, WT_SEGMENT_MAKING))
 		return NULL;
 	/* Files are opened here: a cancelled thread must not end in the midst of it. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);

@@ -37,7 +37,6 @@
 
 #define ARMING_WAIT_MS 500
 #define SETTLE_MS 1000
-#define CBIDS_MAX 2048 /* CUDA 13.0 has 806 in the driver, 522 in the runtime */
 
 /* Kinds that are on for the application alone; bit per kind. */
 static _Atomic uint64_t passed_kinds;
@@ -140,37 +139,17 @@ static bool is_call_kind(int kind)
 
 static void open_launch_slots(int kind, uint64_t now_ns)
 {
-	for (uint32_t cbid = 1; cbid < CBIDS_MAX; cbid++)
+	for (uint32_t cbid = 1; cbid < WT_CBIDS_MAX; cbid++)
 		if (wt_cupti_launch_call(kind, cbid) >= 0)
 			wt_share_open(WT_SHARE_KINDS + wt_cupti_launch_call(kind, cbid), 0, now_ns);
 }
 
 static void close_launch_slots(int kind, uint64_t now_ns)
 {
-	for (uint32_t cbid = 1; cbid < CBIDS_MAX; cbid++)
+	for (uint32_t cbid = 1; cbid < WT_CBIDS_MAX; cbid++)
 		if (wt_cupti_launch_call(kind, cbid) >= 0)
 			wt_share_close(WT_SHARE_KINDS + wt_cupti_launch_call(kind, cbid), 0,
 			               now_ns);
-}
-
-/* All calls of a kind but our launch calls, on or off; CUPTI refuses the first number past its
- * list. */
-static wtcupti_result switch_calls(int kind, uint8_t enable)
-{
-	wtcupti_enable_api_fn enable_call = wt_cupti_call_switch(kind);
-	wtcupti_result first = WTCUPTI_ERROR_INVALID_KIND;
-
-	for (uint32_t cbid = 1; cbid < CBIDS_MAX; cbid++) {
-		wtcupti_result result = WTCUPTI_SUCCESS;
-
-		if (wt_cupti_launch_call(kind, cbid) < 0)
-			result = enable_call(cbid, enable);
-		if (cbid == 1)
-			first = result;
-		if (result)
-			break;
-	}
-	return first;
 }
 
 /* The real call for a kind that is not ours. */
@@ -178,7 +157,7 @@ static wtcupti_result switch_real(const struct wt_share_target *target, const ch
                                   int kind, bool is_on)
 {
 	if (wt_cupti_call_switch(kind))
-		return switch_calls(kind, is_on);
+		return wt_cupti_switch_other_calls(kind, is_on);
 	return REAL(target, symbol, wtcupti_activity_kind_fn, (kind));
 }
 

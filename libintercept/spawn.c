@@ -165,13 +165,14 @@ static void close_descriptors(void)
 static int run_daemon(void *arg)
 {
 	struct spawn *spawn = arg;
-	struct sigaction fresh = {.sa_handler = SIG_DFL};
+	const uint64_t fresh[4] = {0}; /* the kernel's struct sigaction, all default */
 	sigset_t none;
 
 	setsid();
-	/* The handlers are the host's code: gone before any signal can be let in. */
+	/* The handlers are the host's code: gone before any signal can be let in. sigaction() would
+	 * skip the thread library's own signals, and posix_spawn leaves one of them ignored. */
 	for (int signal = 1; signal < NSIG; signal++)
-		sigaction(signal, &fresh, NULL);
+		syscall(SYS_rt_sigaction, signal, fresh, NULL, NSIG / 8);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close_descriptors();

@@ -169,9 +169,7 @@ static void at_exit(void)
 	/* A forked child that never launched has no view: nothing is its to finish. */
 	if (!view)
 		return;
-	wt_cupti_finish();
-	if (!wt_load_relaxed(&view->producer->finished_ns))
-		wt_store_release(&view->producer->finished_ns, wt_now_ns());
+	wt_cupti_finish(); /* says when it finished, unless the last flush took too long */
 }
 
 /* A child inherits both the registered handler and the fact that it is registered. */

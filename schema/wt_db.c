@@ -270,8 +270,8 @@ int wt_db_open(const char *path, sqlite3 **ret_db, char error[WT_DB_ERROR_BYTES]
 static bool is_network_fs(const char *path)
 {
 	static const unsigned magics[] = {
-	        0x6969,     /* NFS */
-	        0x517b,     /* SMB */
+	        0x6969, /* NFS */
+	        0x517b, /* SMB */
 	        0xff534d42, /* CIFS */
 	        0xfe534d42, /* SMB2 */
 	        0x01021997, /* 9p */

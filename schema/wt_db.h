@@ -74,8 +74,8 @@ int64_t wt_db_int(sqlite3 *db, const char *sql, int64_t otherwise);
 
 struct wt_db_run_file {
 	char path[1024];
-	char id[16];       /* run_id: 8 hex digits */
-	char name[256];    /* "" = none */
+	char id[16]; /* run_id: 8 hex digits */
+	char name[256]; /* "" = none */
 	char key[256];
 	char hostname[72];
 	int64_t created_ns;
@@ -84,10 +84,10 @@ struct wt_db_run_file {
 	int64_t processes_live;
 	int64_t first_ns; /* 0 = nothing recorded */
 	int64_t last_ns;
-	int64_t launches;  /* launch calls stored */
-	int64_t kernels;   /* kernel records stored */
+	int64_t launches; /* launch calls stored */
+	int64_t kernels; /* kernel records stored */
 	int64_t kernel_ns; /* summed kernel time */
-	int error;         /* 0, or why it can't be read (-errno of wt_db_open) */
+	int error; /* 0, or why it can't be read (-errno of wt_db_open) */
 	char error_text[WT_DB_ERROR_BYTES];
 };
 

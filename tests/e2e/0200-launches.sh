@@ -15,7 +15,7 @@ check() { # NAME PROGRAM ARGS...
   ok "$name: it ran ($printed)" test -n "$(value "$printed" attempted)"
   is "$(cat "$work/err")" "" "$name: nothing on stderr"
   settle
-  is "$(sql "SELECT launches_attempted FROM loss")" "$(value "$printed" attempted)" "$name: attempted"
+  is "$(sql "SELECT launches_attempted + graph_launches FROM loss")" "$(value "$printed" attempted)" "$name: attempted"
   is "$(sql "SELECT launches_failed FROM loss")" "$(value "$printed" failed)" "$name: failed"
   is "$(sql "SELECT launches_captured FROM loss")" "$(value "$printed" captured)" "$name: captured"
   is "$(sql "SELECT graph_launches FROM loss")" "$(value "$printed" graph_launches)" "$name: graph launches"

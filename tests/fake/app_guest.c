@@ -61,15 +61,23 @@ static unsigned long hash_environment(void)
 	return hash;
 }
 
+static void print_children(const char *what, int options)
+{
+	pid_t pid = waitpid(-1, NULL, options);
+
+	printf("%s: %d, %s\n", what, (int)pid, pid < 0 ? strerror(errno) : "a child");
+}
+
+/* Signals 1 to 31: glibc keeps 32 and 33 for itself once a process has a second thread. */
 static void print_signals(void)
 {
 	FILE *status = fopen("/proc/self/status", "r");
-	char line[256];
+	char line[256], name[16];
+	unsigned long long mask;
 
 	while (status && fgets(line, sizeof(line), status))
-		if (!strncmp(line, "Sig", 3) || !strncmp(line, "ShdPnd", 6))
-			fputs(line[3] == 'Q' ? "" : line,
-			      stdout); /* SigQ counts what all of a user queue */
+		if (sscanf(line, "Sig%10[a-zA-Z]: %llx", name, &mask) == 2 && name[0] != 'Q')
+			printf("Sig%s %08llx\n", name, mask & 0x7fffffff);
 	if (status)
 		fclose(status);
 }
@@ -97,9 +105,8 @@ int main(void)
 	sigaction(SIGCHLD, &action, NULL);
 	launch_some(100);
 	usleep(300000); /* the daemon is up by now, if one is */
-	errno = 0;
-	printf("waitpid %d errno %d\n", (int)waitpid(-1, NULL, 0), errno);
-	printf("waitpid __WALL %d errno %d\n", (int)waitpid(-1, NULL, __WALL), errno);
+	print_children("waitpid", 0);
+	print_children("waitpid __WALL", __WALL);
 	printf("sigchld %d\n", (int)sigchld_count);
 	printf("descriptors %d\n", count_descriptors());
 	printf("environment %lx\n", hash_environment());

@@ -266,6 +266,9 @@ static wtcupti_result mock_enable(int kind)
 	pthread_mutex_lock(&mock.lock);
 	mock.kinds |= UINT64_C(1) << kind;
 	pthread_mutex_unlock(&mock.lock);
+	if (kind == WTCUPTI_KIND_DRIVER)
+		for (size_t i = 0; i < MOCK_CBIDS; i++)
+			mock.cbid_on[i] = 1;
 	return WTCUPTI_SUCCESS;
 }
 

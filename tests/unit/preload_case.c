@@ -35,6 +35,7 @@ static void set_paths(const char *folder)
 	setenv("WAVETAP_CUPTI", "0", 1);
 	setenv("WAVETAP_SHM_BYTES", "2097152", 1);
 	setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
+	setenv("TSAN_OPTIONS", "die_after_fork=0", 1);
 	setenv(CASE_MARK, "1", 1);
 }
 

@@ -17,6 +17,8 @@
 #include <time.h>
 
 #define ARENA_BYTES (256u * 1024)
+#define CALL_NS 1000 /* from one call to the next; each takes the first 800 of them */
+#define CALL_TAKES_NS 800
 
 uint64_t synth_now_ns(void)
 {
@@ -24,6 +26,20 @@ uint64_t synth_now_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &t);
 	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* An entry time: now, and at least a microsecond after the one before, so that the calls of a
+ * thread do not overlap however fast they are made up. */
+static uint64_t next_entry_ns(struct synth *synth)
+{
+	uint64_t last = wt_load_relaxed(&synth->last_entry_ns), entry;
+
+	do {
+		entry = synth_now_ns();
+		if (entry < last + CALL_NS)
+			entry = last + CALL_NS;
+	} while (!wt_cas_relaxed(&synth->last_entry_ns, &last, entry));
+	return entry;
 }
 
 static uint64_t own_start_ticks(void)
@@ -91,9 +107,12 @@ static void fill_header(struct synth *synth, const struct synth_options *options
 	strcpy(h->boot_id, "synth-boot");
 	strcpy(h->hostname, "synth-host");
 	strcpy(h->library_version, "synth");
-	snprintf(h->run_key, sizeof(h->run_key), "%s", options->run_key ? options->run_key : "synth");
-	snprintf(h->run_name, sizeof(h->run_name), "%s", options->run_name ? options->run_name : "");
-	snprintf(h->run_tags, sizeof(h->run_tags), "%s", options->run_tags ? options->run_tags : "");
+	snprintf(h->run_key, sizeof(h->run_key), "%s",
+	         options->run_key ? options->run_key : "synth");
+	snprintf(h->run_name, sizeof(h->run_name), "%s",
+	         options->run_name ? options->run_name : "");
+	snprintf(h->run_tags, sizeof(h->run_tags), "%s",
+	         options->run_tags ? options->run_tags : "");
 	strcpy(h->executable, "/bin/synth");
 	strcpy(h->command, "synth --test");
 	snprintf(h->data_dir, sizeof(h->data_dir), "%s", data_dir);
@@ -203,7 +222,7 @@ int synth_call_record(struct synth *synth, const struct synth_launch *launch, ui
 {
 	struct wt_launch record = {
 	        .seq = wt_add_relaxed(&synth->producer->launch_attempted, 1),
-	        .entry_ns = launch->entry_ns ? launch->entry_ns : synth_now_ns(),
+	        .entry_ns = launch->entry_ns ? launch->entry_ns : next_entry_ns(synth),
 	        .stream = 7,
 	        .function = 0xf00,
 	        .grid = {launch->grid ? launch->grid : 1000, 1, 1},
@@ -217,7 +236,7 @@ int synth_call_record(struct synth *synth, const struct synth_launch *launch, ui
 	};
 	int err;
 
-	record.return_ns = record.entry_ns + 2000;
+	record.return_ns = record.entry_ns + CALL_TAKES_NS;
 	if (ret_seq)
 		*ret_seq = record.seq;
 	err = wt_ring_put(&synth->ring[WT_RING_CALLS], WT_KIND_LAUNCH, 1, &record, sizeof(record));
@@ -283,7 +302,7 @@ uint32_t synth_run(struct synth *synth, const struct synth_launch *given)
 	uint32_t id = atomic_fetch_add(&synth->next_correlation, 1);
 
 	if (!launch.entry_ns)
-		launch.entry_ns = synth_now_ns();
+		launch.entry_ns = next_entry_ns(synth);
 	if (!launch.thread32)
 		launch.thread32 = (uint32_t)(uintptr_t)pthread_self();
 	if (!launch.without_call)
@@ -299,7 +318,7 @@ void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned
 {
 	struct wt_call call = {
 	        .seq = wt_add_relaxed(&synth->producer->graph_launch_attempted, 1),
-	        .entry_ns = given->entry_ns ? given->entry_ns : synth_now_ns(),
+	        .entry_ns = given->entry_ns ? given->entry_ns : next_entry_ns(synth),
 	        .result = given->result,
 	        .thread32 = given->thread32,
 	        .api = 20,
@@ -308,7 +327,7 @@ void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned
 	struct synth_launch launch = *given;
 
 	launch.entry_ns = call.entry_ns;
-	call.return_ns = call.entry_ns + 3000;
+	call.return_ns = call.entry_ns + CALL_TAKES_NS;
 	if (wt_ring_put(&synth->ring[WT_RING_CALLS], WT_KIND_CALL, 1, &call, sizeof(call)))
 		wt_add_relaxed(&synth->producer->call_dropped, 1);
 	if (!launch.without_link)

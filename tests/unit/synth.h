@@ -23,16 +23,17 @@ struct synth {
 	uint64_t file_bytes;
 	char path[WT_PATH_BYTES + 128];
 	_Atomic uint32_t next_correlation;
+	_Atomic uint64_t last_entry_ns;
 };
 
 struct synth_options {
 	const char *run_key; /* NULL: "synth" */
 	const char *run_name, *run_tags;
 	uint64_t cells[WT_RING_MAX]; /* 0: 4096 */
-	int32_t pid;                 /* 0: this process */
-	uint64_t start_ticks;        /* 0: of this process */
-	uint64_t pid_namespace;      /* 0: of this process */
-	bool is_unmade;              /* leave the magic out */
+	int32_t pid; /* 0: this process */
+	uint64_t start_ticks; /* 0: of this process */
+	uint64_t pid_namespace; /* 0: of this process */
+	bool is_unmade; /* leave the magic out */
 };
 
 /* Makes a segment in WAVETAP_SHM_DIR for WAVETAP_DIR, with one device of 132 SMs (H200
@@ -49,7 +50,7 @@ struct synth_launch {
 	int32_t result;
 	uint32_t thread32;
 	uint32_t name_id;
-	uint64_t entry_ns;    /* 0: now */
+	uint64_t entry_ns; /* 0: now */
 	uint64_t duration_ns; /* 0: 10 us */
 	bool without_link, without_kernel, without_call;
 };

@@ -37,7 +37,7 @@ void *wt_real_dlsym(void *handle, const char *symbol)
 /* ---- folders */
 
 static char root[] = "/tmp/wt-find-XXXXXX";
-static const char *fake_dir;
+static const char *fake_dir, *cuda;
 
 static void make_dirs(const char *path)
 {
@@ -54,9 +54,9 @@ static void make_dirs(const char *path)
 
 static const char *place(const char *library, const char *as)
 {
-	static char to[4][PATH_MAX];
+	static char to[8][PATH_MAX];
 	static int next;
-	char *path = to[next++ % 4], command[3 * PATH_MAX];
+	char *path = to[next++ % 8], command[3 * PATH_MAX];
 
 	snprintf(path, PATH_MAX, "%s/%s", root, as);
 	make_dirs(path);
@@ -91,6 +91,9 @@ static struct answer search(int driver, const char *load, const char *given)
 			setenv("WAVETAP_CUPTI", given, 1);
 		else
 			unsetenv("WAVETAP_CUPTI");
+		/* The simulated libcupti answers only beside its libcuda. */
+		if (!load || strstr(load, "libcupti"))
+			dlopen(cuda, RTLD_NOW | RTLD_GLOBAL);
 		if (load && !dlopen(load, RTLD_NOW | RTLD_LOCAL))
 			_exit(2);
 		answer.reason = wt_cupti_find(0, &api);
@@ -127,6 +130,7 @@ int main(void)
 	if (!mkdtemp(root))
 		return 1;
 	atexit(remove_root);
+	cuda = place("libcuda.so.1", "driver/libcuda.so.1");
 	loaded = place("libcupti.so.13", "app/libcupti.so.13");
 	other = place("libcupti.so.13", "other/libcupti.so.13");
 

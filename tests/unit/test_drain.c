@@ -5,6 +5,8 @@
  *   2. many processes in one run, some killed; nothing is left in shared memory
  *   3. the daemon killed again and again: no row lost, none twice
  *   4. no links at all: by order and geometry
+ *   5. cells claimed and never written
+ *   6. exec, and a pid that was used again
  */
 #include <signal.h>
 #include <sys/wait.h>
@@ -32,20 +34,24 @@ static void check_sums(const char *what)
 	ok(query("SELECT sum(kernels) - sum(kernels_graph + kernels_device + kernels_linked + "
 	         "kernels_cupti_only) FROM loss") == 0,
 	   "%s: every kernel is in one class", what);
-	ok(query("SELECT sum(launches_linked) - (SELECT count(*) FROM kernel_exec WHERE link IN (1,2) "
+	ok(query("SELECT sum(launches_linked) - (SELECT count(*) FROM kernel_exec WHERE link IN "
+	         "(1,2) "
 	         "AND graph_id IS NULL) FROM loss") == 0,
 	   "%s: linked launches = linked kernels", what);
-	ok(query("SELECT sum(launches_stored - launches_failed - launches_captured - launches_linked "
+	ok(query("SELECT sum(launches_stored - launches_failed - launches_captured - "
+	         "launches_linked "
 	         "- launches_unobserved - launches_unlinked - launches_in_flight) FROM loss") == 0,
 	   "%s: every launch is in one class", what);
 	is_i64(query("SELECT count(*) - count(DISTINCT launch_seq || ':' || process_id) FROM "
 	             "kernel_exec WHERE launch_seq IS NOT NULL AND graph_id IS NULL"),
 	       0, "no launch has two kernels");
 	is_i64(query("SELECT count(*) FROM pending_link"), 0, "no link is left over");
-	is_i64(query("SELECT total(launches) - (SELECT count(*) FROM kernel_exec WHERE start_ns IS NOT "
+	is_i64(query("SELECT total(launches) - (SELECT count(*) FROM kernel_exec WHERE start_ns IS "
+	             "NOT "
 	             "NULL) FROM config_stat"),
 	       0, "the rollup counts the rows");
-	is_i64(query("SELECT total(time_ns) - (SELECT total(end_ns - start_ns) FROM kernel_exec) FROM "
+	is_i64(query("SELECT total(time_ns) - (SELECT total(end_ns - start_ns) FROM kernel_exec) "
+	             "FROM "
 	             "config_stat"),
 	       0, "the rollup sums the times");
 }
@@ -66,9 +72,8 @@ static void produce_classes(void)
 	for (int i = 0; i < 100; i++)
 		synth_run(&s, &usual);
 	for (int i = 0; i < 3; i++)
-		synth_run(&s, &(struct synth_launch){.thread32 = 11,
-		                                     .result = 1,
-		                                     .without_kernel = true});
+		synth_run(&s, &(struct synth_launch){
+		                      .thread32 = 11, .result = 1, .without_kernel = true});
 	for (int i = 0; i < 5; i++)
 		synth_run(&s, &(struct synth_launch){.thread32 = 11,
 		                                     .flags = WT_FLAG_CAPTURE_STREAM,
@@ -85,6 +90,7 @@ static void produce_classes(void)
 	synth_graph(&s, &usual, 40);
 	synth_graph(&s, &(struct synth_launch){.thread32 = 12, .name_id = name}, 10);
 	/* the kernel first, its link a while later */
+	usleep(1000);
 	late_entry = synth_now_ns();
 	late_id = atomic_fetch_add(&s.next_correlation, 1);
 	usual.entry_ns = late_entry;
@@ -93,6 +99,7 @@ static void produce_classes(void)
 	usleep(300000);
 	synth_link_record(&s, late_id, 11, late_entry + 700);
 	/* the link a while before the kernel */
+	usleep(1000);
 	usual.entry_ns = synth_now_ns();
 	late_id = atomic_fetch_add(&s.next_correlation, 1);
 	synth_call_record(&s, &usual, NULL);
@@ -151,7 +158,8 @@ static void test_classes(void)
 	is_i64(query("SELECT cells_bad FROM loss"), 3, "bad cells are counted");
 	is_i64(query("SELECT state = 'finished' FROM proc"), 1, "finished");
 	is_i64(query("SELECT count(*) FROM tag"), 2, "tags");
-	is_i64(query("SELECT count(*) FROM meta WHERE key = 'name' AND value = 'classes'"), 1, "name");
+	is_i64(query("SELECT count(*) FROM meta WHERE key = 'name' AND value = 'classes'"), 1,
+	       "name");
 	is_i64(query("SELECT count(*) FROM device WHERE sm_count = 132"), 1, "the device");
 	/* 1000 blocks of 256 threads, 8 per SM: one wave of 1056, 7.6 blocks an SM */
 	is_i64(query("SELECT blocks_per_sm FROM config WHERE blocks = 1000 LIMIT 1"), 8, "b");
@@ -200,8 +208,8 @@ static void test_many(void)
 	is_i64(query("SELECT count(*) FROM proc"), 4, "four processes");
 	is_i64(query("SELECT count(*) FROM proc WHERE state = 'killed'"), 2, "two were killed");
 	is_i64(query("SELECT sum(launches_attempted) FROM loss"), 12000, "all attempts are known");
-	is_i64(query("SELECT sum(kernels_seen - kernels_stored - kernels_dropped_ring) FROM proc"), 0,
-	       "kernels = stored + dropped");
+	is_i64(query("SELECT sum(kernels_seen - kernels_stored - kernels_dropped_ring) FROM proc"),
+	       0, "kernels = stored + dropped");
 	is_i64(query("SELECT sum(unexplained) FROM loss"), 0, "nothing is unexplained");
 	synth_folder_remove(folder);
 }
@@ -288,11 +296,85 @@ static void test_by_order(void)
 	synth_folder_remove(folder);
 }
 
+/* Cells claimed and never written, in both rings; then the process is killed. */
+static void test_torn(void)
+{
+	pid_t daemon, child;
+	int status;
+
+	synth_folder(folder);
+	daemon = synth_daemon(folder, "0.3");
+	child = fork();
+	if (!child) {
+		struct synth s;
+		uint64_t pos;
+
+		if (synth_create(&s, NULL))
+			_exit(1);
+		for (int i = 0; i < 10; i++)
+			synth_run(&s, &(struct synth_launch){.thread32 = 4});
+		wt_add_relaxed(&s.producer->launch_attempted, 1);
+		wt_ring_reserve(&s.ring[WT_RING_CALLS], 1, &pos);
+		wt_add_relaxed(&s.producer->kernels_seen, 3);
+		wt_ring_reserve(&s.ring[WT_RING_ACTIVITY], 3, &pos);
+		for (int i = 0; i < 10; i++)
+			synth_run(&s, &(struct synth_launch){.thread32 = 4});
+		pause();
+	}
+	usleep(600000);
+	ok(synth_run_file(folder, file), "one run file");
+	is_i64(query("SELECT launches_stored FROM loss"), 10, "alive: a hole is waited for");
+	is_i64(query("SELECT cells_torn FROM loss"), 0, "not skipped");
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	is_i64(synth_daemon_wait(daemon), 0, "the daemon ends by itself");
+	check_sums("torn");
+	is_i64(query("SELECT launches_linked FROM loss"), 20, "dead: what is whole is delivered");
+	is_i64(query("SELECT cells_torn FROM loss"), 4, "the rest is counted");
+	is_i64(query("SELECT launches_torn FROM loss"), 1, "one of it a launch");
+	is_i64(query("SELECT kernels_torn FROM loss"), 3, "three kernels");
+	is_i64(synth_segments_left(folder), 0, "no segment is left");
+	synth_folder_remove(folder);
+}
+
+/* exec: same pid and start time, a newer segment. And a process that is not there any more. */
+static void test_superseded(void)
+{
+	struct synth_options gone = {.pid = getpid(), .start_ticks = 1};
+	struct synth older, newer, other;
+	pid_t daemon;
+
+	synth_folder(folder);
+	ok(!synth_create(&older, NULL) && !synth_create(&newer, NULL) &&
+	           !synth_create(&other, &gone),
+	   "three segments");
+	synth_run(&older, &(struct synth_launch){0});
+	synth_run(&newer, &(struct synth_launch){0});
+	synth_run(&other, &(struct synth_launch){0});
+	daemon = synth_daemon(folder, "0.3");
+	for (int i = 0; i < 500 && synth_segments_left(folder) > 1; i++)
+		usleep(10000);
+	usleep(300000);
+	is_i64(synth_segments_left(folder), 1, "the older one is over, and that of a reused pid");
+	ok(access(newer.path, F_OK) == 0, "the newer one stays");
+	kill(daemon, SIGTERM);
+	is_i64(synth_daemon_wait(daemon), 0, "an orderly end");
+	ok(synth_run_file(folder, file), "one run file");
+	is_i64(query("SELECT count(*) FROM proc WHERE state = 'killed'"), 2, "two ended");
+	is_i64(query("SELECT count(*) FROM launch_call"), 3, "all was stored");
+	synth_unmap(&older);
+	synth_unmap(&newer);
+	synth_unmap(&other);
+	synth_folder_remove(folder);
+}
+
 int main(void)
 {
 	test_classes();
 	test_many();
 	test_daemon_killed();
 	test_by_order();
+	test_torn();
+	test_superseded();
 	return tap_done();
 }

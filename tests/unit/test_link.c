@@ -267,15 +267,15 @@ static void test_graph(void)
 static void test_restart(void)
 {
 	struct wt_linker *linker = make();
-	struct wt_linker_call c = {.seq = 10, .entry_ns = 1000, .return_ns = 1100, .thread32 = 1,
-	                           .geometry = 5};
+	struct wt_linker_call c = {
+	        .seq = 10, .entry_ns = 1000, .return_ns = 1100, .thread32 = 1, .geometry = 5};
 	struct wt_linker_kernel k = {3, 4000, 5, 72, false};
 
 	wt_linker_restore_start(linker, 10);
 	wt_linker_restore_link(linker, 70, 10, false, 0, SECOND);
 	wt_linker_restore_call(linker, &c, false, SECOND);
-	c = (struct wt_linker_call){.seq = 11, .entry_ns = 2000, .return_ns = 2100, .thread32 = 1,
-	                            .geometry = 5};
+	c = (struct wt_linker_call){
+	        .seq = 11, .entry_ns = 2000, .return_ns = 2100, .thread32 = 1, .geometry = 5};
 	wt_linker_restore_call(linker, &c, true, SECOND);
 	c.seq = 12;
 	c.entry_ns = 3000;

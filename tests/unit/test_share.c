@@ -3,6 +3,8 @@
  * every record that is theirs, whatever the application does, and no buffer may be lost.
  */
 #include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/tap.h"
 #include "tests/unit/mock_cupti.h"
@@ -430,8 +432,33 @@ static void test_giving_way(void)
 	ok(mock.requested == app_requested, "the application has it to itself");
 }
 
+/* In a child of its own, for arming happens once in a process. */
+static void test_late(void)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		bool good;
+
+		wt_cupti_arm(true);
+		good = mock.kinds >> WTCUPTI_KIND_DRIVER & 1 &&
+		       mock.kinds >> WTCUPTI_KIND_RUNTIME & 1 &&
+		       mock_reason == WT_REASON_ARMED_LATE &&
+		       mock.cbid_on[WTCUPTI_CBID_cuLaunchKernel];
+		for (uint32_t cbid = 1; cbid < MOCK_CBIDS; cbid++)
+			good = good &&
+			       mock.cbid_on[cbid] ==
+			               (wt_cupti_launch_call(WTCUPTI_KIND_DRIVER, cbid) >= 0);
+		_exit(!good);
+	}
+	waitpid(pid, &status, 0);
+	is_i64(status, 0, "armed late: whole kinds, then all calls but the launches off");
+}
+
 int main(void)
 {
+	test_late();
 	test_arming();
 	session("first session");
 	session("second session");

@@ -5,11 +5,12 @@
  *   2. hostile segment headers are refused, a sound one beside them is served
  *   3. a live segment cut short: what was read stays, the process is "lost"
  *   4. a run file removed or damaged under way: counted as a gap
- *   5. a store that can't be written: nothing lost once it can
+ *   5. a store that can't be opened, or written: nothing lost once it can
  *   6. the socket: status, drain, nonsense
  */
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -92,7 +93,8 @@ static void test_open(void)
 	is_i64(wt_db_open_write(path, true, &db, &is_wal, error), 0, "another");
 	sqlite3_close(db);
 	is_i64(wt_db_open(path, &db, error), 0, "opens");
-	is_i64(sqlite3_exec(db, "DELETE FROM meta", NULL, NULL, NULL), SQLITE_READONLY, "read-only");
+	is_i64(sqlite3_exec(db, "DELETE FROM meta", NULL, NULL, NULL), SQLITE_READONLY,
+	       "read-only");
 	sqlite3_close(db);
 	snprintf(path, sizeof(path), "%s/data", folder);
 	is_i64(wt_db_list(path, &runs, &count), 0, "list");
@@ -101,7 +103,8 @@ static void test_open(void)
 		if (strstr(runs[i].path, "good.db"))
 			is_i64(runs[i].error, 0, "good one");
 		else
-			ok(runs[i].error && runs[i].error_text[0], "bad one: %s", runs[i].error_text);
+			ok(runs[i].error && runs[i].error_text[0], "bad one: %s",
+			   runs[i].error_text);
 	free(runs);
 	synth_folder_remove(folder);
 }
@@ -188,8 +191,8 @@ static void test_cut_short(void)
 	ok(waitpid(daemon, NULL, WNOHANG) == 0, "the daemon lives");
 	ok(synth_run_file(folder, file), "a run file");
 	is_i64(query("SELECT count(*) FROM kernel_exec"), 100, "what was read stays");
-	is_i64(query("SELECT count(*) FROM proc WHERE state = 'lost' AND reason_text IS NOT NULL"), 1,
-	       "lost, with a reason");
+	is_i64(query("SELECT count(*) FROM proc WHERE state = 'lost' AND reason_text IS NOT NULL"),
+	       1, "lost, with a reason");
 	is_i64(synth_segments_left(folder), 1, "the file stays while its process lives");
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
@@ -285,6 +288,37 @@ static void test_no_room(void)
 	synth_folder_remove(folder);
 }
 
+/* Writing fails in the middle of a transaction, later it works again. */
+static void test_full(void)
+{
+	struct rlimit tight = {200000, RLIM_INFINITY}, loose = {RLIM_INFINITY, RLIM_INFINITY};
+	char reply[4096];
+	struct synth s;
+	pid_t daemon;
+
+	synth_folder(folder);
+	synth_create(&s, &(struct synth_options){.cells = {8192, 16384}});
+	daemon = synth_daemon(folder, "0.3");
+	produce(&s, 200);
+	ok(is_taken(&s), "taken");
+	ok(prlimit(daemon, RLIMIT_FSIZE, &tight, NULL) == 0, "files may not grow any more");
+	produce(&s, 4000);
+	usleep(700000);
+	synth_request("status", reply, sizeof(reply));
+	ok(strstr(reply, "\"state\":\"error\"") || strstr(reply, "\"state\":\"full\""),
+	   "the store fails");
+	is_i64(wt_load_relaxed(&s.consumer->head[0]), 200, "nothing is let go that is not stored");
+	prlimit(daemon, RLIMIT_FSIZE, &loose, NULL);
+	ok(is_taken(&s), "all is taken then");
+	synth_finish(&s);
+	end_daemon(daemon);
+	ok(synth_run_file(folder, file), "one run file");
+	is_i64(query("SELECT launches_linked FROM loss"), 4200, "nothing lost, nothing twice");
+	is_i64(query("SELECT sum(launches) FROM config_stat"), 4200, "nor in the rollup");
+	synth_unmap(&s);
+	synth_folder_remove(folder);
+}
+
 static void test_socket(void)
 {
 	static char reply[65536], long_request[3000];
@@ -354,6 +388,7 @@ int main(void)
 	test_cut_short();
 	test_file_gone();
 	test_no_room();
+	test_full();
 	test_socket();
 	return tap_done();
 }

@@ -1,0 +1,80 @@
+/*
+ * bench_daemon.c - how fast wavetapd turns records into rows: a synthetic segment is filled
+ * before the daemon starts, so that the producer takes no part.
+ *
+ * usage: bench_daemon [LAUNCHES]     (power of two; default 262144; makes 3 records each)
+ * Prints launches per second of the daemon's CPU time, and bytes per launch. Needs
+ * top_builddir, and about 384 bytes of TMPDIR or /tmp per launch.
+ */
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "tests/unit/synth.h"
+
+static double seconds_of(const struct timeval *t)
+{
+	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 262144;
+	struct synth_options options = {.cells = {count, 2 * count}};
+	char folder[512], file[1024];
+	struct rusage usage;
+	struct stat status;
+	uint64_t clock_ns;
+	double cpu_s;
+	pid_t pid;
+
+	if (count < 1024 || count > (1u << 21) || count & (count - 1)) {
+		fprintf(stderr,
+		        "usage: bench_daemon [LAUNCHES], a power of two from 1024 to 2097152\n");
+		return 2;
+	}
+	synth_folder(folder);
+	pid = fork();
+	if (!pid) {
+		uint32_t names[32];
+		struct synth s;
+
+		if (synth_create(&s, &options))
+			_exit(1);
+		for (int i = 0; i < 32; i++) {
+			char name[64];
+
+			snprintf(name, sizeof(name), "_Z9kernel_%03dPfS_i", i);
+			names[i] = synth_name(&s, name);
+		}
+		clock_ns = synth_now_ns();
+		for (uint32_t i = 0; i < count; i++)
+			synth_run(&s, &(struct synth_launch){.thread32 = 1 + i % 4,
+			                                     .grid = 50 + i % 100,
+			                                     .name_id = names[i % 32],
+			                                     .entry_ns = clock_ns + i * 5000});
+		synth_finish(&s);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	pid = synth_daemon(folder, "0");
+	if (wait4(pid, NULL, 0, &usage) != pid || !synth_run_file(folder, file) ||
+	    stat(file, &status)) {
+		fprintf(stderr, "the daemon left no run file\n");
+		return 1;
+	}
+	cpu_s = seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
+	printf("launches %llu stored %lld linked %lld unexplained %lld\n",
+	       (unsigned long long)count,
+	       (long long)synth_query(file, "SELECT launches_stored FROM loss"),
+	       (long long)synth_query(file, "SELECT launches_linked FROM loss"),
+	       (long long)synth_query(file, "SELECT unexplained FROM loss"));
+	printf("daemon CPU %.3f s, %.0f launches/s, %.1f bytes per launch, %ld MiB resident\n",
+	       cpu_s, (double)count / cpu_s, (double)status.st_size / (double)count,
+	       usage.ru_maxrss / 1024);
+	synth_folder_remove(folder);
+	return 0;
+}
