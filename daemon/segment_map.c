@@ -4,7 +4,7 @@
  * A segment is trusted in nothing: the header is copied, every offset and length in the copy
  * is checked against the size of the file, and only the copy is used. The producer may still
  * cut the file short at any time, which makes the next access a SIGBUS: every access is made
- * in here, between guard_enter() and guard_leave(), and such a fault becomes -EFAULT. No
+ * in here, with guard_place set and guard_is_on, and such a fault becomes -EFAULT. No
  * SQLite, heap or lock inside a guarded stretch: it may be left by a jump.
  *
  * Main thread only. Does not block.
@@ -39,10 +39,6 @@ void wt_segment_guard_install(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, &action, NULL);
 }
-
-/* 0 the first time; 1 when a fault brought us back. A macro: setjmp's frame must stay. */
-#define guard_enter() (sigsetjmp(guard_place, 0) ? 1 : (guard_is_on = 1, 0))
-#define guard_leave() (guard_is_on = 0)
 
 static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t file_bytes)
 {
@@ -255,36 +251,39 @@ int wt_segment_open(int dir_fd, const char *name, struct wt_mapped *ret_mapped, 
 
 int wt_segment_tails(const struct wt_mapped *mapped, uint64_t ret_tails[WT_RING_MAX])
 {
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	/* Ring 1 first: a launch is in ring 0 before its kernel can be in ring 1. */
 	ret_tails[WT_RING_ACTIVITY] = wt_ring_tail(&mapped->ring[WT_RING_ACTIVITY]);
 	atomic_thread_fence(memory_order_acquire);
 	ret_tails[WT_RING_CALLS] = wt_ring_tail(&mapped->ring[WT_RING_CALLS]);
-	guard_leave();
+	guard_is_on = 0;
 	return 0;
 }
 
 int wt_segment_heads(const struct wt_mapped *mapped, uint64_t ret_heads[WT_RING_MAX])
 {
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	for (int i = 0; i < WT_RING_MAX; i++)
 		ret_heads[i] = wt_load_acquire(&mapped->consumer->head[i]);
-	guard_leave();
+	guard_is_on = 0;
 	return 0;
 }
 
 int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_RING_MAX],
                        int64_t now_ns)
 {
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	for (int i = 0; i < WT_RING_MAX; i++)
 		wt_ring_release(&mapped->ring[i], heads[i]);
 	wt_store_relaxed(&mapped->consumer->daemon_pid, (uint64_t)getpid());
 	wt_store_relaxed(&mapped->consumer->heartbeat_ns, (uint64_t)now_ns);
-	guard_leave();
+	guard_is_on = 0;
 	return 0;
 }
 
@@ -292,8 +291,9 @@ int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_
 {
 	const struct wt_producer *from = mapped->producer;
 
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 #define COPY(field) ret_counters->field = wt_load_acquire(&from->field)
 	COPY(finished_ns); /* first: set after everything else */
 	COPY(launch_dropped);
@@ -321,7 +321,7 @@ int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_
 	COPY(arena_used_bytes);
 	COPY(device_count);
 #undef COPY
-	guard_leave();
+	guard_is_on = 0;
 	return 0;
 }
 
@@ -329,20 +329,22 @@ int wt_segment_device(const struct wt_mapped *mapped, uint64_t index, struct wt_
 {
 	if (index >= WT_DEVICES_MAX)
 		return -EINVAL;
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	memcpy(ret_device, &mapped->producer->device[index], sizeof(*ret_device));
-	guard_leave();
+	guard_is_on = 0;
 	ret_device->name[sizeof(ret_device->name) - 1] = '\0';
 	return 0;
 }
 
 int wt_segment_cupti_path(const struct wt_mapped *mapped, char ret_path[WT_TEXT_BYTES])
 {
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	memcpy(ret_path, mapped->producer->cupti_path, WT_TEXT_BYTES);
-	guard_leave();
+	guard_is_on = 0;
 	ret_path[WT_TEXT_BYTES - 1] = '\0';
 	return 0;
 }
@@ -352,11 +354,12 @@ int wt_segment_cells(const struct wt_mapped *mapped, enum wt_ring_index ring, ui
 {
 	volatile size_t done = 0;
 
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	while (done < count && wt_ring_peek(&mapped->ring[ring], pos + done, &cells[done]) == 0)
 		done++;
-	guard_leave();
+	guard_is_on = 0;
 	*ret_count = done;
 	return 0;
 }
@@ -368,15 +371,16 @@ int wt_segment_name(const struct wt_mapped *mapped, uint32_t id, char *name)
 
 	if (id == 0 || offset + sizeof(entry) > room)
 		return -ENOENT;
-	if (guard_enter())
+	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
+	guard_is_on = 1;
 	memcpy(&entry, mapped->arena + offset, sizeof(entry));
 	if (entry.length > 0 && entry.length <= WT_NAME_BYTES_MAX &&
 	    entry.length <= room - offset - sizeof(entry))
 		memcpy(name, mapped->arena + offset + sizeof(entry), entry.length);
 	else
 		entry.length = 0;
-	guard_leave();
+	guard_is_on = 0;
 	name[entry.length] = '\0';
 	if (!entry.length || (uint32_t)wt_fnv1a(name, entry.length) != entry.hash)
 		return -ENOENT;

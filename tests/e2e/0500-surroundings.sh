@@ -83,7 +83,7 @@ export WAVETAP_RUN=late-daemon WAVETAP_SPAWN=0
 ok "no daemon: same" same --launches 300
 ok "the segment waits" ls "$shm"/*.seg
 unset WAVETAP_SPAWN
-"$top_builddir/wavetapd" --spawned
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
 settle
 is "$(sql "SELECT launches_stored, unexplained FROM loss")" "300|0" "a daemon started later has everything"
 

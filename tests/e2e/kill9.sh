@@ -16,10 +16,8 @@ threads=3
 random() { # 0 .. LIMIT-1
   awk -v limit="$1" -v seed="$(od -An -N4 -tu4 /dev/urandom)" 'BEGIN { srand(seed); print int(rand() * limit) }'
 }
-daemon_pid() {
-  pgrep -f -- "wavetapd.*" 2>/dev/null | while read -r pid; do
-    tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -q "^WAVETAP_DIR=$data\$" && echo "$pid" && break
-  done
+daemon_pid() { # of this test's daemon: the one that its status socket tells
+  "$wavetap" status --json 2>/dev/null | grep -o '"pid": *[0-9]*' | head -n 1 | tr -dc '0-9'
 }
 
 bad=0
@@ -38,15 +36,16 @@ while [ "$i" -lt "$app_kills" ]; do
   attempted=$("$counters" "$WTFAKE_COUNTERS" launch_attempted | sed 's/.*[= ]//')
   # A call that died inside the driver was counted there and never returned to the hook.
   line=$(sql "SELECT launches_attempted, launches_stored, launches_dropped, launches_torn, unexplained,
+     graph_launches,
      (SELECT count(*) FROM launch_call) = launches_stored,
      (SELECT count(DISTINCT seq) FROM launch_call) = launches_stored FROM loss" | tr '|' ' ')
   # shellcheck disable=SC2086 # a list of numbers
   set -- $line
   torn_total=$((torn_total + ${4:-0}))
-  if [ $# != 7 ] || [ $((attempted - $1)) -lt 0 ] || [ $((attempted - $1)) -gt "$threads" ] ||
+  if [ $# != 8 ] || [ $((attempted - $1 - $6)) -lt 0 ] || [ $((attempted - $1 - $6)) -gt "$threads" ] ||
     [ "$1" != $(($2 + $3 + $4)) ] || [ "$4" -lt 0 ] || [ "$4" -gt "$threads" ] ||
-    [ "$5" != 0 ] || [ "$6" != 1 ] || [ "$7" != 1 ]; then
-    echo "# app kill $i: driver saw $attempted; attempted stored dropped torn unexplained rows distinct: $line"
+    [ "$5" != 0 ] || [ "$7" != 1 ] || [ "$8" != 1 ]; then
+    echo "# app kill $i: driver saw $attempted; attempted stored dropped torn unexplained graphs rows distinct: $line"
     bad=$((bad + 1))
   fi
   rm -f "$WTFAKE_COUNTERS" "$data"/runs/*
@@ -68,7 +67,7 @@ while [ "$i" -lt "$daemon_kills" ]; do
   if [ -n "$pid" ]; then
     kill -9 "$pid" && killed=$((killed + 1))
   fi
-  "$top_builddir/wavetapd" --spawned
+  "$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
 done
 kill -INT "$victim" 2>/dev/null
 kill -9 "$victim" 2>/dev/null

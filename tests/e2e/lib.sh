@@ -34,8 +34,8 @@ cleanup() {
   status=$?
   # The daemon of this test and whatever it left running.
   if [ -d "$shm" ]; then
-    "$wavetap" status --stop >/dev/null 2>&1 || true
-    pkill -9 -f "^.*wavetapd.*$work" 2>/dev/null || true
+    daemon=$("$wavetap" status --json 2>/dev/null | grep -o '"pid": *[0-9]*' | head -n 1 | tr -dc '0-9')
+    [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
   fi
   rm -rf "$work"
   exit "$status"

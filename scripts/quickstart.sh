@@ -1,0 +1,57 @@
+#!/bin/sh
+# From a fresh clone to a first picture: installs what is missing (as root or with sudo), builds,
+# runs the demo program under wavetap and shows its `top`.
+#
+# Without a GPU the demo runs on the simulated one (tests/fake/), and says so; then the `top` of a
+# real H200 training run is shown, from the recording in tests/data/.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+"$top/scripts/install-deps.sh"
+echo "building wavetap ..."
+"$top/scripts/build.sh" "$top/build"
+cd "$top/build"
+make -s tests/fake/app_demo tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+
+# A place of its own, so that trying it out leaves your own runs alone.
+WAVETAP_DIR=$top/build/quickstart
+export WAVETAP_DIR
+
+has_gpu() {
+  [ -e /dev/nvidiactl ] || [ -e /dev/dxg ] || return 1
+  tests/fake/app_demo --seconds 0.1 >/dev/null 2>&1
+}
+
+if has_gpu; then
+  echo "the demo runs on this machine's GPU"
+else
+  echo
+  echo "No usable NVIDIA GPU here: the demo runs on a SIMULATED GPU."
+  LD_LIBRARY_PATH=$top/build/tests/fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export LD_LIBRARY_PATH
+  simulated=1
+fi
+
+echo
+echo "\$ wavetap run -- app_demo"
+./wavetap run -q --name demo -- tests/fake/app_demo
+echo
+echo "\$ wavetap top"
+./wavetap top
+
+if [ -n "${simulated:-}" ]; then
+  file=$WAVETAP_DIR/h200-train-eager.db
+  gzip -dc "$top/tests/data/h200-train-eager.db.gz" >"$file"
+  echo
+  echo "A real run: PyTorch training on an NVIDIA H200 (recorded, see tests/data/README.md)"
+  echo "\$ wavetap top -r $(basename "$file")"
+  ./wavetap top -r "$file"
+fi
+
+cat <<MSG
+
+Next:
+  $top/build/wavetap run -- python train.py     your own program
+  $top/build/wavetap top --by tail-idle         rank by partial last waves
+  sudo make -C $top/build install               put it into /usr/local
+MSG
