@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "cli/program.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
+#include "cli/shm_room.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
 #include "schema/wt_segment.h"
@@ -180,18 +180,17 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 {
 	const char *switched_off = getenv("WAVETAP");
 	const char *obstacle = wt_program_preload_obstacle(command);
-	struct statvfs fs;
+	struct wt_shm_room room;
 
+	wt_shm_room_look(&room);
 	if (switched_off && !strcmp(switched_off, "0"))
 		wt_cli_error("nothing was recorded: WAVETAP=0 switches it off");
 	else if (setup->daemon_problem)
 		wt_cli_error("nothing was recorded: %s", setup->daemon_problem);
 	else if (obstacle)
 		wt_cli_error("nothing was recorded of %s: %s", command, obstacle);
-	else if (statvfs(wt_path_shm_dir(), &fs))
-		wt_cli_error("nothing was recorded: %s: %s", wt_path_shm_dir(), strerror(errno));
-	else if ((uint64_t)fs.f_bavail * fs.f_bsize < 16u * WT_SEGMENT_BYTES_MIN)
-		wt_cli_error("nothing was recorded: %s has too little room", wt_path_shm_dir());
+	else if (!room.is_usable)
+		wt_cli_error("nothing was recorded: %s", room.problem);
 	else
 		wt_cli_error("nothing was recorded: neither %s nor a program that it started "
 		             "launched a CUDA kernel",

@@ -18,6 +18,7 @@
 #include "cli/phrase.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
+#include "cli/shm_room.h"
 #include "cli/table.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
@@ -244,6 +245,40 @@ static const char *daemon_state(int rc)
 	return "wavetapd gave no answer that makes sense";
 }
 
+/* A program that found no room for its segment could leave no reason: say it here. */
+static void print_room(void)
+{
+	char number[WT_TEXT_NUMBER_BYTES];
+	struct wt_shm_room room;
+
+	wt_shm_room_look(&room);
+	if (room.is_usable)
+		printf("shared memory: %s free in %s\n", wt_text_bytes(number, (uint64_t)room.free_bytes),
+		       room.path);
+	else
+		printf("programs started now are NOT recorded: %s\n", room.problem);
+}
+
+static void put_room(struct wt_json *json)
+{
+	struct wt_shm_room room;
+
+	wt_shm_room_look(&room);
+	wt_json_object_begin(json);
+	wt_json_key(json, "path");
+	wt_json_string(json, room.path);
+	wt_json_key(json, "free_bytes");
+	if (room.free_bytes < 0)
+		wt_json_string(json, NULL);
+	else
+		wt_json_int(json, room.free_bytes);
+	wt_json_key(json, "is_usable");
+	wt_json_bool(json, room.is_usable);
+	wt_json_key(json, "reason");
+	wt_json_string(json, room.is_usable ? NULL : room.problem);
+	wt_json_object_end(json);
+}
+
 /* The daemon's object goes into ours as it is: SQLite has checked it. */
 static int print_json(const char *data_dir, const char *reply, int daemon_rc)
 {
@@ -254,6 +289,9 @@ static int print_json(const char *data_dir, const char *reply, int daemon_rc)
 	printf(" \"reason\": ");
 	wt_json_init(&json, stdout, false);
 	wt_json_string(&json, reply ? NULL : daemon_state(daemon_rc));
+	printf(", \"shared_memory\": ");
+	wt_json_init(&json, stdout, false);
+	put_room(&json);
 	printf(", \"runs\": ");
 	wt_json_init(&json, stdout, false);
 	wt_json_array_begin(&json);
@@ -306,6 +344,7 @@ static int run_status(void *opaque, int operand_count, char **operands)
 			code = wt_cli_output_result(print_daemon(db, reply, &terminal));
 		else
 			puts(daemon_state(rc));
+		print_room();
 		if (!code)
 			code = show_runs(data_dir, NULL, &terminal);
 	}

@@ -12,6 +12,7 @@ wavetap_SOURCES = \
 	cli/report_loss.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
+	cli/shm_room.c cli/shm_room.h \
 	cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \

@@ -16,4 +16,7 @@ cd "$folder"
   cat configure.out >&2
   exit 1
 }
-make -s -j"$(nproc 2>/dev/null || echo 2)"
+make -s -j"$(nproc 2>/dev/null || echo 2)" >make.out 2>&1 || {
+  cat make.out >&2
+  exit 1
+}
