@@ -6,7 +6,7 @@
  * the record does not reach stays 0, which means unknown.
  *
  * Records are gathered 32 at a time on the stack and claimed in the ring together. Launch links
- * are packed seven to a cell; the cell takes its place when its first link comes, so a link never
+ * are packed four to a cell; the cell takes its place when its first link comes, so a link never
  * ends up behind a kernel record that it preceded in the buffer.
  *
  * Runs in CUPTI's buffer-completed callback, on whatever thread that is. No lock, no allocation,
@@ -293,15 +293,12 @@ static void add_context(struct wt_batch *batch, const struct wtcupti_activity_co
 	put(batch, WT_KIND_CONTEXT, &context, sizeof(context));
 }
 
-/*
- * The record of a launch call: the link. Others are the application's wish, not ours. A driver
- * record lies within the hooked call. A runtime record encloses it, with little around it, so its
- * middle lies within.
- */
+/* The record of a launch call: the link. Others are the application's wish, not ours. */
 static void add_link(struct wt_batch *batch, const struct wtcupti_activity_api *from, size_t bytes)
 {
 	struct wt_batch_cell *cell;
-	struct wt_link link;
+	uint64_t end_ns;
+	struct wt_link link = {0};
 
 	if (!HAS(api, correlation_id, bytes)) {
 		count_unknown(batch);
@@ -311,9 +308,13 @@ static void add_link(struct wt_batch *batch, const struct wtcupti_activity_api *
 		return;
 	wt_add_relaxed(&batch->view->producer->links_seen, 1);
 	link.start_ns = wt_clock_realtime(batch->clock, from->start);
-	if (from->kind == WTCUPTI_KIND_RUNTIME && from->end > from->start)
-		link.start_ns = wt_clock_realtime(batch->clock,
-		                                  from->start + (from->end - from->start) / 2);
+	end_ns = wt_clock_realtime(batch->clock, from->end);
+	if (end_ns > link.start_ns)
+		link.duration_ns = end_ns - link.start_ns < WT_LINK_DURATION_MAX_NS
+		                           ? (uint32_t)(end_ns - link.start_ns)
+		                           : WT_LINK_DURATION_MAX_NS;
+	if (from->kind == WTCUPTI_KIND_RUNTIME)
+		link.flags |= WT_LINK_RUNTIME;
 	link.correlation_id = from->correlation_id;
 	link.thread32 = from->thread_id;
 	if (batch->link_idx < 0) {

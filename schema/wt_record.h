@@ -37,7 +37,7 @@ enum wt_kind {
 	WT_KIND_SYNC = 18,     /* struct wt_sync */
 	WT_KIND_OVERHEAD = 19, /* struct wt_overhead */
 	WT_KIND_CONTEXT = 20,  /* struct wt_context */
-	WT_KIND_LINK = 21,     /* up to 7 struct wt_link; cell.count says how many */
+	WT_KIND_LINK = 21,     /* up to 4 struct wt_link; cell.count says how many */
 	WT_KIND_CLOCK = 22,    /* struct wt_clock */
 	WT_KIND_MAX
 };
@@ -185,19 +185,33 @@ struct wt_context {
 _Static_assert(sizeof(struct wt_context) == 112, "context record");
 
 /*
- * The link from a hooked launch call to CUPTI's correlation id, from CUPTI's driver
- * record of that same call: same thread, and entry_ns <= start_ns <= return_ns.
- * Exact, with any number of threads; captured and failed calls have one too.
- * (External correlation ids come only for calls that also have a driver record,
- * and cost more; order alone is ambiguous when two threads launch at once.)
+ * The link from a hooked launch call to CUPTI's correlation id: the interval of CUPTI's own record
+ * of that call, on the same thread. There are two kinds, because CUPTI makes one record per call at
+ * the outermost interface that it entered by:
+ *
+ *   driver    the application called the driver: the record lies within [entry_ns, return_ns]
+ *   runtime   it called cudart, which called the driver: the record encloses [entry_ns, return_ns],
+ *             with all that cudart did around it (a first launch loads its module there)
+ *
+ * Exact, with any number of threads, as the calls of a thread are disjoint in time and so are its
+ * records; captured and failed calls have one too. (External correlation ids come only for calls
+ * that also have such a record, and cost more; order alone is ambiguous when two threads launch at
+ * once.)
  */
+#define WT_LINK_RUNTIME 0x01u              /* a runtime record */
+#define WT_LINK_DURATION_MAX_NS UINT32_MAX /* this long, or longer */
+
 struct wt_link {
 	uint64_t start_ns;
+	uint32_t duration_ns; /* saturated */
 	uint32_t correlation_id;
-	uint32_t thread32;
+	uint32_t thread32; /* as CUPTI gives it: low 32 bits of pthread_self(), or the kernel's thread
+	                    * id if the application chose that (cuptiSetThreadIdType) */
+	uint32_t flags;    /* WT_LINK_* */
 };
-#define WT_LINKS_PER_CELL 7
-_Static_assert(sizeof(struct wt_link) * WT_LINKS_PER_CELL == WT_CELL_PAYLOAD_BYTES, "link record");
+#define WT_LINKS_PER_CELL 4
+_Static_assert(sizeof(struct wt_link) == 24, "link record");
+_Static_assert(sizeof(struct wt_link) * WT_LINKS_PER_CELL <= WT_CELL_PAYLOAD_BYTES, "link record");
 
 /* The same instant on three clocks; one a second. */
 struct wt_clock {

@@ -4,7 +4,7 @@
 # On other systems it says what to install. Nothing is touched when all is there already.
 set -eu
 
-packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libc6-dev binutils sqlite3 gzip procps"
+packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libc6-dev binutils sqlite3 gzip"
 
 missing=
 for package in $packages; do

@@ -19,6 +19,7 @@
 #define ARENA_BYTES (256u * 1024)
 #define CALL_NS 1000 /* from one call to the next; each takes the first 800 of them */
 #define CALL_TAKES_NS 800
+#define LINK_TAKES_NS 50
 
 uint64_t synth_now_ns(void)
 {
@@ -248,7 +249,10 @@ int synth_call_record(struct synth *synth, const struct synth_launch *launch, ui
 int synth_link_record(struct synth *synth, uint32_t correlation_id, uint32_t thread32,
                       uint64_t start_ns)
 {
-	struct wt_link link = {start_ns, correlation_id, thread32};
+	struct wt_link link = {.start_ns = start_ns,
+	                       .duration_ns = LINK_TAKES_NS,
+	                       .correlation_id = correlation_id,
+	                       .thread32 = thread32};
 	int err;
 
 	wt_add_relaxed(&synth->producer->links_seen, 1);

@@ -72,7 +72,13 @@ static void test_records(void)
 	SIZE(wt_overhead, 112);
 	SIZE(wt_context, 112);
 	AT(wt_context, sm_count, 16);
-	SIZE(wt_link, 16);
+	SIZE(wt_link, 24);
+	AT(wt_link, start_ns, 0);
+	AT(wt_link, duration_ns, 8);
+	AT(wt_link, correlation_id, 12);
+	AT(wt_link, thread32, 16);
+	AT(wt_link, flags, 20);
+	is_i64(WT_LINKS_PER_CELL, 4, "links of a cell");
 	SIZE(wt_clock, 112);
 	AT(wt_clock, bracket_ns, 32);
 }

@@ -142,12 +142,20 @@ static void test_arming(void)
 	is_i64(kernel.end_ns - kernel.start_ns, 1000, "duration");
 	is_i64(kernel.max_active_clusters, 66, "a field of the newest record");
 	is_i64(kernel.graph_node_id, 5, "graph node");
-	ok(mock_ring_last(WT_KIND_LINK, links) && links[0].thread32 == 77, "a link");
+	ok(mock_ring_last(WT_KIND_LINK, links) && links[0].thread32 == 77 && !links[0].flags &&
+	           links[0].duration_ns == 10,
+	   "a link from a driver call");
 	mock_runtime(211, 1000, 3000);
 	mock_flush_all(0);
 	ok(mock_ring_last(WT_KIND_LINK, links) && links[0].thread32 == 78 &&
-	           links[0].start_ns == 2000,
-	   "a link from a runtime call: its middle lies within the driver call");
+	           links[0].start_ns == 1000 && links[0].duration_ns == 2000 &&
+	           links[0].flags == WT_LINK_RUNTIME,
+	   "a link from a runtime call: its whole interval");
+	mock_runtime(211, 1000, UINT64_C(6000000000));
+	mock_flush_all(0);
+	ok(mock_ring_last(WT_KIND_LINK, links) &&
+	           links[0].duration_ns == WT_LINK_DURATION_MAX_NS,
+	   "a call of more than four seconds");
 	is_i64(app.kernels, 0, "nothing for the application outside a session");
 	is_i64(app.requested, 0, "nor a buffer asked for");
 	is_i64(mock_find_calls, 1, "armed once");
