@@ -114,6 +114,16 @@ static int64_t form_shared(const struct geometry *g)
 	return divide_rounded(numerator * g->duration_ns, blocks_of_fullest);
 }
 
+/* Slots of an SM come free together: r blocks fill ceil(r / b) SMs. Clusters may leave b without a
+ * whole number; it is rounded down then. For n > 1. */
+static int64_t form_grouped(const struct geometry *g)
+{
+	uint64_t blocks_per_sm = g->resident / g->usable_sms;
+	uint64_t used_sms = least(divide_up(g->last_blocks, blocks_per_sm), g->usable_sms);
+
+	return divide_rounded(g->duration_ns * (g->usable_sms - used_sms), g->wave_count);
+}
+
 /*
  * The only form that isn't rational: in double, so right to about 1e-15 of S*T.
  * b is C/U, which clusters may leave without a whole number.
@@ -137,6 +147,7 @@ static void set_wave(struct wt_wave_result *result, const struct geometry *geome
 	form_sm_ns[WT_WAVE_SHARED] = form_shared(geometry);
 	/* One wave has nothing before it that could end unevenly. */
 	form_sm_ns[WT_WAVE_JITTER] = geometry->wave_count > 1 ? form_jitter(geometry) : 0;
+	form_sm_ns[WT_WAVE_GROUPED] = geometry->wave_count > 1 ? form_grouped(geometry) : 0;
 	result->wave_sm_ns = form_sm_ns[0];
 	result->wave_max_sm_ns = form_sm_ns[0];
 	for (int i = 1; i < WT_WAVE_FORM_MAX; i++) {

@@ -22,11 +22,14 @@
  *
  * Wave, G > U: the last wave is partial and SMs wait for it. How long depends on
  * whether the blocks of an SM slow each other down and on how evenly they end,
- * which the geometry doesn't tell. Three closed forms bound it:
+ * which the geometry doesn't tell. Four closed forms bound it:
  *
  *   independent   (T / n) * max(0, U - r), n > 1; 0 for n = 1
  *                 Equal blocks that take the same time however many share the
- *                 SM: everything before the last wave is full.
+ *                 SM, the last wave spread over as many SMs as it has blocks.
+ *   grouped       (T / n) * max(0, U - ceil(r / b)), n > 1; 0 for n = 1
+ *                 The same blocks, but the slots of an SM come free together, so
+ *                 the last wave fills one SM after the other.
  *   shared        T * (U - G / ceil(G / U)), any n
  *                 Blocks of an SM share its throughput: an SM is busy for as
  *                 long as its number of blocks says, b plays no part, and the
@@ -38,18 +41,17 @@
  * All are 0 where the waves are whole (G a multiple of C, and C one of U, which
  * only clusters can break).
  *
- * Measured on an H200 (132 SMs; each block noted its SM and its times):
- * underfill exact to 0.2 %. Blocks that wait on the clock: independent, within
- * 1 % (6,521 SM-us for 6,560 of the form, 5,358 for 5,409), but 8 per SM left
- * 5.6 % of S * T where the form gives 0, for their ends drift apart. FMA-bound
- * blocks, 1 to 8 per SM, 0.6 to 3.3 waves: shared, within 0.4 points of S * T in
- * all cases but one (1.8 points). Memory-bound blocks: all forms agree at 1 per
- * SM; at 2 to 4 near the greater of independent and jitter; at 8 in between, and
- * once above all three (0.23 of S * T where the greatest was 0.05); in less than
- * one wave about 0.03, far below shared. So the range is what the geometry knows,
- * not a guarantee, and idle SMs are not time lost while DRAM is saturated. For
- * clusters underfill is a lower bound, since blocks of one cluster may share an
- * SM while others are empty.
+ * Measured on an H200 (132 SMs; each block noted its SM and its times;
+ * tests/gpu/RESULTS.md): underfill exact to 0.2 %. FMA- and tensor-bound blocks, 1
+ * to 16 per SM, 0.6 to 3.3 waves: shared, within 0.4 points of S * T. Blocks that wait
+ * on the clock: grouped, within 2 points, as long as they end together (2 per SM, 1.5
+ * waves: 0.235 of S * T, grouped 0.250, the others at most 0.125), and towards
+ * independent as their ends drift apart. Memory-bound blocks: all forms agree at 1 per
+ * SM; with more they lie anywhere in the range, and at times above it by a few points;
+ * in less than one wave about 0.03, far below shared. So the range is what the geometry
+ * knows, not a guarantee, and idle SMs are not time lost while DRAM is saturated. For
+ * clusters underfill is a lower bound, since blocks of one cluster may share an SM
+ * while others are empty.
  *
  * Not judged: cooperative and persistent launches, whose blocks don't come in
  * waves; launches whose C isn't known, unless G <= S settles it. What isn't
@@ -81,7 +83,13 @@ enum wt_wave_reason {
 	WT_WAVE_REASON_MAX
 };
 
-enum wt_wave_form { WT_WAVE_INDEPENDENT, WT_WAVE_SHARED, WT_WAVE_JITTER, WT_WAVE_FORM_MAX };
+enum wt_wave_form {
+	WT_WAVE_INDEPENDENT,
+	WT_WAVE_SHARED,
+	WT_WAVE_JITTER,
+	WT_WAVE_GROUPED,
+	WT_WAVE_FORM_MAX
+};
 
 struct wt_wave_launch {
 	int64_t duration_ns;
