@@ -1,9 +1,9 @@
 /*
- * link.c - see link.h: calls, driver records and kernels of one process, joined.
+ * link.c - see link.h: calls, CUPTI's records of them and kernels of one process, joined.
  *
  * Held in memory, each bounded by age and number:
  *   slots     launch calls by seq, from the oldest undecided one on (link_calls.c)
- *   threads   per thread, its calls in entry order, to find the one a link belongs to
+ *   threads   per thread, its calls in entry order, to find those a link belongs to (link_match.c)
  *   entries   links: matched to a call and waiting for the kernel, or not matched yet
  *   waiting   kernels without an answer
  */
@@ -54,75 +54,6 @@ void wt_linker_destroy(struct wt_linker *linker)
 uint64_t wt_linker_held(const struct wt_linker *linker)
 {
 	return linker->end - linker->base + linker->entries_used + linker->waiting_used;
-}
-
-/* ---- entries: what a correlation id is known to be */
-
-int wt_link_forget(struct wt_linker *linker, uint32_t at)
-{
-	struct link_entry *entry = &linker->entries[at];
-	int err = 0;
-
-	if (entry->is_saved)
-		err = linker->output.forget(linker->output.arg, entry->correlation_id);
-	if (wt_map_get(&linker->entry_of, entry->correlation_id) == at)
-		wt_map_remove(&linker->entry_of, entry->correlation_id);
-	memset(entry, 0, sizeof(*entry));
-	entry->next_free = linker->free_entry;
-	linker->free_entry = at;
-	linker->entries_used--;
-	return err;
-}
-
-static int add_unsaved(struct wt_linker *linker, uint32_t at)
-{
-	if (linker->unsaved_count == linker->unsaved_room) {
-		size_t room = linker->unsaved_room ? 2 * linker->unsaved_room : 256;
-		uint32_t *more = realloc(linker->unsaved, room * sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		linker->unsaved = more;
-		linker->unsaved_room = room;
-	}
-	linker->unsaved[linker->unsaved_count++] = at;
-	return 0;
-}
-
-/* Adds an entry for a correlation id, instead of an older one if the id came round again. */
-int wt_link_add_entry(struct wt_linker *linker, const struct link_entry *entry, uint32_t *ret_at)
-{
-	uint32_t at = wt_map_get(&linker->entry_of, entry->correlation_id);
-	int err;
-
-	if (at != WT_MAP_NONE) {
-		err = wt_link_forget(linker, at);
-		if (err)
-			return err;
-	}
-	at = linker->free_entry;
-	if (at != WT_MAP_NONE) {
-		linker->free_entry = linker->entries[at].next_free;
-	} else {
-		if (linker->entries_count == linker->entries_room) {
-			size_t room = linker->entries_room ? 2 * linker->entries_room : 256;
-			struct link_entry *more =
-			        realloc(linker->entries, room * sizeof(*linker->entries));
-
-			if (!more)
-				return -ENOMEM;
-			linker->entries = more;
-			linker->entries_room = room;
-		}
-		at = (uint32_t)linker->entries_count++;
-	}
-	linker->entries[at] = *entry;
-	linker->entries_used++;
-	err = wt_map_set(&linker->entry_of, entry->correlation_id, at);
-	if (!err && !entry->is_saved)
-		err = add_unsaved(linker, at);
-	*ret_at = at;
-	return err;
 }
 
 /* ---- kernels that wait */
@@ -196,55 +127,74 @@ void wt_link_launch_has_kernel(struct wt_linker *linker, uint64_t seq, uint32_t 
 	linker->output.launch(linker->output.arg, before, after);
 }
 
-/* Gives the kernels that wait for this entry's correlation id their answer. */
-int wt_link_wake(struct wt_linker *linker, uint32_t entry_at)
+/* Kernels that wait were put in front of each other: the first to come is to be served first. */
+static int reverse_waiting(struct wt_linker *linker, uint32_t id)
 {
-	const struct link_entry entry = linker->entries[entry_at];
-	uint32_t at = wt_map_get(&linker->waiting_of, entry.correlation_id);
+	uint32_t at = wt_map_get(&linker->waiting_of, id), done = WT_MAP_NONE;
 
 	while (at != WT_MAP_NONE) {
-		const struct wt_linker_kernel kernel = linker->waiting[at].kernel;
 		uint32_t next = linker->waiting[at].next;
-		int err;
 
-		if (entry.kind == LINK_GRAPH || !kernel.is_graph_node) {
+		linker->waiting[at].next = done;
+		done = at;
+		at = next;
+	}
+	return done == WT_MAP_NONE ? 0 : wt_map_set(&linker->waiting_of, id, done);
+}
+
+/* A kernel took its call: the entry of a launch has served, that of a graph serves more. */
+static int use_entry(struct wt_linker *linker, uint32_t at)
+{
+	struct link_entry *entry = &linker->entries[at];
+
+	if (entry->kind == LINK_GRAPH)
+		return 0;
+	wt_link_launch_has_kernel(linker, entry->seq, entry->flags, WT_LAUNCH_LINKED);
+	return wt_link_forget(linker, at);
+}
+
+/* Gives the kernels that wait for this correlation id their answer. */
+static int wake(struct wt_linker *linker, uint32_t id)
+{
+	int err = reverse_waiting(linker, id);
+	uint32_t at = wt_map_get(&linker->waiting_of, id);
+
+	while (at != WT_MAP_NONE && !err) {
+		const struct wt_linker_kernel kernel = linker->waiting[at].kernel;
+		uint32_t next = linker->waiting[at].next,
+		         entry_at = wt_link_entry_for(linker, &kernel);
+
+		if (entry_at != WT_MAP_NONE) {
 			err = wt_link_drop_waiting(linker, at);
 			if (!err)
-				err = linker->output.kernel(linker->output.arg, &kernel,
-				                            WT_LINK_EXACT, entry.seq,
-				                            entry.kind == LINK_GRAPH);
-			if (err)
-				return err;
-			if (entry.kind == LINK_LAUNCH) {
-				wt_link_launch_has_kernel(linker, entry.seq, entry.flags,
-				                          WT_LAUNCH_LINKED);
-				return wt_link_forget(linker, entry_at);
-			}
+				err = linker->output.kernel(
+				        linker->output.arg, &kernel, WT_LINK_EXACT,
+				        linker->entries[entry_at].seq,
+				        linker->entries[entry_at].kind == LINK_GRAPH);
+			if (!err)
+				err = use_entry(linker, entry_at);
 		}
 		at = next;
 	}
-	return 0;
+	return err;
 }
 
 int wt_linker_kernel(struct wt_linker *linker, const struct wt_linker_kernel *kernel,
                      int64_t now_ns, enum wt_link_how *ret_how, uint64_t *ret_seq,
                      bool *ret_is_graph_call)
 {
-	uint32_t at = wt_map_get(&linker->entry_of, kernel->correlation_id);
-	struct link_entry *entry = at == WT_MAP_NONE ? NULL : &linker->entries[at];
+	uint32_t at = wt_link_entry_for(linker, kernel);
 
 	*ret_is_graph_call = false;
-	*ret_how = WT_LINK_EXACT;
-	if (entry && entry->kind == LINK_GRAPH) {
-		entry->at_ns = now_ns;
+	if (at != WT_MAP_NONE) {
+		struct link_entry *entry = &linker->entries[at];
+
+		*ret_how = WT_LINK_EXACT;
 		*ret_seq = entry->seq;
-		*ret_is_graph_call = true;
-		return 0;
-	}
-	if (entry && entry->kind == LINK_LAUNCH && !kernel->is_graph_node) {
-		*ret_seq = entry->seq;
-		wt_link_launch_has_kernel(linker, entry->seq, entry->flags, WT_LAUNCH_LINKED);
-		return wt_link_forget(linker, at);
+		*ret_is_graph_call = entry->kind == LINK_GRAPH;
+		if (entry->kind == LINK_GRAPH)
+			entry->at_ns = now_ns;
+		return use_entry(linker, at);
 	}
 	*ret_how = WT_LINK_WAITING;
 	if (linker->waiting_used >= WT_LINK_PENDING_MAX) {
@@ -256,79 +206,75 @@ int wt_linker_kernel(struct wt_linker *linker, const struct wt_linker_kernel *ke
 
 /* ---- links */
 
+/* One entry for each call that the record belongs to; then the kernels that wait for it. */
+static int add_matched(struct wt_linker *linker, const struct link_entry *record,
+                       const struct link_match *match)
+{
+	struct link_entry entry = *record;
+	uint32_t at;
+	int err = 0;
+
+	for (size_t i = 0; i < match->count && !err; i++) {
+		const struct link_call *call = match->calls[i];
+
+		entry.kind = call->is_graph ? LINK_GRAPH : LINK_LAUNCH;
+		entry.seq = call->seq;
+		entry.geometry = call->geometry;
+		entry.flags = call->flags;
+		err = wt_link_add_entry(linker, &entry, &at);
+	}
+	return err || !match->count ? err : wake(linker, record->correlation_id);
+}
+
 int wt_linker_link(struct wt_linker *linker, const struct wt_link *link, int64_t now_ns)
 {
-	struct link_entry entry = {
+	const struct link_entry record = {
 	        .start_ns = link->start_ns,
+	        .end_ns = link->duration_ns == WT_LINK_DURATION_MAX_NS
+	                          ? UINT64_MAX
+	                          : link->start_ns + link->duration_ns,
 	        .at_ns = now_ns,
 	        .correlation_id = link->correlation_id,
 	        .thread32 = link->thread32,
 	        .kind = LINK_UNMATCHED,
+	        .is_runtime = (link->flags & WT_LINK_RUNTIME) != 0,
 	};
+	struct link_match match;
 	uint32_t at;
 	int err;
 
 	linker->has_links = true;
-	if (wt_link_match_call(linker, &entry) && entry.kind == LINK_UNMATCHED)
-		return 0; /* of a call that has no kernel: failed or captured */
-	err = wt_link_add_entry(linker, &entry, &at);
+	err = wt_link_forget_old(linker, record.correlation_id, now_ns);
 	if (err)
 		return err;
-	if (entry.kind == LINK_UNMATCHED) {
-		linker->unmatched_count++;
+	if (wt_link_match(linker, &record, &match))
+		return add_matched(linker, &record, &match);
+	/* A second record of a call that has one already says nothing new. */
+	if (wt_map_get(&linker->entry_of, record.correlation_id) != WT_MAP_NONE)
 		return 0;
-	}
-	return wt_link_wake(linker, at);
+	return wt_link_add_entry(linker, &record, &at);
 }
 
 /* Links that came before their call, because a slower thread held the ring up. */
 static int retry_unmatched(struct wt_linker *linker)
 {
-	size_t left = 0;
+	size_t end = linker->entries_count;
+	int err = 0;
 
-	for (uint32_t at = 0; at < linker->entries_count && linker->unmatched_count; at++) {
-		struct link_entry *entry = &linker->entries[at];
-		int err;
+	for (uint32_t at = 0; at < end && linker->unmatched_count && !err; at++) {
+		const struct link_entry record = linker->entries[at];
+		struct link_match match;
 
-		if (entry->kind != LINK_UNMATCHED)
+		if (record.kind != LINK_UNMATCHED || !wt_link_match(linker, &record, &match))
 			continue;
-		if (!wt_link_match_call(linker, entry)) {
-			left++;
-			continue;
-		}
-		if (entry->kind == LINK_UNMATCHED)
-			err = wt_link_forget(linker, at);
-		else
-			err = add_unsaved(linker, at);
-		if (!err && linker->entries[at].kind != LINK_FREE)
-			err = wt_link_wake(linker, at);
-		if (err)
-			return err;
+		err = wt_link_forget(linker, at);
+		if (!err)
+			err = add_matched(linker, &record, &match);
 	}
-	linker->unmatched_count = left;
-	return 0;
+	return err;
 }
 
 /* ---- the end of a batch */
-
-static int save_new(struct wt_linker *linker)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < linker->unsaved_count && !err; i++) {
-		struct link_entry *entry = &linker->entries[linker->unsaved[i]];
-
-		if (entry->kind != LINK_LAUNCH && entry->kind != LINK_GRAPH)
-			continue;
-		if (entry->is_saved)
-			continue;
-		err = linker->output.save(linker->output.arg, entry->correlation_id, entry->seq,
-		                          entry->kind == LINK_GRAPH);
-		entry->is_saved = true;
-	}
-	linker->unsaved_count = 0;
-	return err;
-}
 
 /* Entries whose kernel will hardly come any more. */
 static int age_entries(struct wt_linker *linker, int64_t now_ns)
@@ -342,14 +288,13 @@ static int age_entries(struct wt_linker *linker, int64_t now_ns)
 		int err;
 
 		if (entry->kind == LINK_UNMATCHED)
-			is_over = age_ns > WT_LINK_AGE_NS;
+			is_over = age_ns > (is_crowded ? WT_LINK_ORDER_NS : WT_LINK_AGE_NS);
 		else if (entry->kind == LINK_GRAPH)
 			is_over = age_ns > (is_crowded ? WT_LINK_AGE_NS : 10 * WT_LINK_AGE_NS);
 		else if (entry->kind == LINK_LAUNCH)
 			is_over = entry->seq < linker->base &&
 			          (is_crowded || (entry->flags & WT_FLAG_CAPTURE_OPEN));
 		if (is_over) {
-			linker->unmatched_count -= entry->kind == LINK_UNMATCHED;
 			err = wt_link_forget(linker, at);
 			if (err)
 				return err;
@@ -393,12 +338,13 @@ int wt_linker_settle(struct wt_linker *linker, int64_t now_ns)
 	if (!err && now_ns - linker->aged_ns > WT_LINK_AGE_NS / 60) {
 		linker->aged_ns = now_ns;
 		wt_link_age_calls(linker, now_ns);
+		wt_link_age_threads(linker);
 		err = age_entries(linker, now_ns);
 		if (!err)
 			err = give_up_waiting(linker, now_ns, WT_LINK_AGE_NS);
 	}
 	wt_link_advance(linker);
-	return err ? err : save_new(linker);
+	return err ? err : wt_link_save_new(linker);
 }
 
 int wt_linker_end(struct wt_linker *linker, bool is_orderly, int64_t now_ns)
@@ -420,10 +366,11 @@ int wt_linker_end(struct wt_linker *linker, bool is_orderly, int64_t now_ns)
 /* ---- restart */
 
 int wt_linker_restore_link(struct wt_linker *linker, uint32_t correlation_id, uint64_t seq,
-                           bool is_graph, uint32_t flags, int64_t now_ns)
+                           bool is_graph, uint64_t geometry, uint32_t flags, int64_t now_ns)
 {
 	const struct link_entry entry = {
 	        .seq = seq,
+	        .geometry = geometry,
 	        .at_ns = now_ns,
 	        .correlation_id = correlation_id,
 	        .flags = flags,

@@ -2,16 +2,19 @@
  * link.h - which launch call does a kernel belong to? One linker per process.
  *
  * Two streams are joined. The hooks give calls: thread, entry and return, geometry. CUPTI
- * gives kernels, which know only a correlation id. Between them stand driver records
- * (struct wt_link): CUPTI's own view of the same call, with correlation id, thread and start.
+ * gives kernels, which know only a correlation id. Between them stand links (struct wt_link):
+ * CUPTI's own record of the same call, with correlation id, thread, start and end.
  *
- *     call (thread, entry..return)  <-- same thread, start inside --  link (correlation id)
- *     kernel (correlation id)       <---------- same id ------------  link
+ *     call (thread, entry..return)  <-- same thread, nested --  link (correlation id, start..end)
+ *     kernel (correlation id)       <------- same id --------   link
  *
- * That is exact, with any number of threads. A graph launch is one call with many kernels.
+ * A record of a driver call lies in the call, one of a runtime call encloses it (link_match.c).
+ * That is exact, with any number of threads. A graph launch is one call with many kernels; a
+ * cooperative launch on several devices is several calls with the same stamps under one id.
  * Kernels without a link, because CUPTI gives none in this process or lost it, are joined by
  * order and geometry: sorted by correlation id, the k-th with the k-th call of the same grid,
- * block and dynamic shared memory that has no link either. They say so (WT_LINK_ORDER).
+ * block and dynamic shared memory that has no link either, and never with a call made after the
+ * kernel started. They say so (WT_LINK_ORDER).
  *
  * Every call ends in exactly one class, by its own evidence:
  *
@@ -39,7 +42,7 @@
 
 #define WT_LINK_AGE_NS INT64_C(60000000000)
 #define WT_LINK_PENDING_MAX (1u << 20)
-#define WT_LINK_SLACK_NS 2000u /* two readings of one clock; only where unambiguous */
+#define WT_LINK_SLACK_NS 2000u /* between two readings of one clock */
 #define WT_LINK_ORDER_NS INT64_C(2000000000) /* no links in this process: kernels settle */
 #define WT_LINK_ORDER_LATE_NS INT64_C(10000000000) /* there are links: this one is lost */
 
@@ -69,6 +72,7 @@ struct wt_linker_call {
 	uint64_t return_ns;
 	uint64_t geometry; /* wt_linker_geometry(); graph launches: 0 */
 	uint32_t thread32;
+	uint32_t tid; /* 0: not known */
 	uint32_t flags; /* WT_FLAG_* */
 	int32_t result;
 	bool is_graph;
@@ -91,7 +95,7 @@ struct wt_linker_output {
 	void (*launch)(void *arg, enum wt_launch_class before, enum wt_launch_class after);
 	/* A link that outlives this batch, and one that is no longer needed. */
 	int (*save)(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph);
-	int (*forget)(void *arg, uint32_t correlation_id);
+	int (*forget)(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph);
 	void *arg;
 };
 
@@ -127,7 +131,7 @@ uint64_t wt_linker_low_seq(const struct wt_linker *linker);
 /* After a restart, before anything else and in this order. Nothing is reported. */
 int wt_linker_restore_start(struct wt_linker *linker, uint64_t low_seq);
 int wt_linker_restore_link(struct wt_linker *linker, uint32_t correlation_id, uint64_t seq,
-                           bool is_graph, uint32_t flags, int64_t now_ns);
+                           bool is_graph, uint64_t geometry, uint32_t flags, int64_t now_ns);
 int wt_linker_restore_call(struct wt_linker *linker, const struct wt_linker_call *call,
                            bool has_kernel, int64_t now_ns);
 int wt_linker_restore_kernel(struct wt_linker *linker, const struct wt_linker_kernel *kernel,

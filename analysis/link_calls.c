@@ -1,5 +1,5 @@
 /*
- * link_calls.c - the launch calls of a process: by seq, and by thread and time.
+ * link_calls.c - the launch calls of a process by seq: arrival, decision, departure.
  * See link.h. Pure, one thread.
  */
 #include "analysis/link_internal.h"
@@ -9,8 +9,6 @@
 #include <string.h>
 
 #define SLOTS_FIRST 1024u
-#define THREAD_CALLS_MAX 65536u /* a flush period of 300,000 launches per second */
-#define OVERLAP_MAX 8 /* calls of threads whose low 32 bits of pthread_self() agree */
 
 /* What a call without a kernel was, as far as its own flags tell. */
 enum wt_launch_class wt_link_final_class(uint32_t flags)
@@ -87,172 +85,13 @@ static int make_room(struct wt_linker *linker, uint64_t seq)
 	return 0;
 }
 
-/* ---- calls of a thread */
-
-void wt_link_threads_fini(struct wt_linker *linker)
-{
-	for (size_t i = 0; i < linker->threads_count; i++)
-		free(linker->threads[i].calls);
-	free(linker->threads);
-	wt_map_fini(&linker->thread_of);
-}
-
-static struct link_thread *find_thread(struct wt_linker *linker, uint32_t thread32)
-{
-	uint32_t at = wt_map_get(&linker->thread_of, thread32);
-	struct link_thread *more;
-
-	if (at != WT_MAP_NONE)
-		return &linker->threads[at];
-	if (linker->threads_count == linker->threads_room) {
-		size_t room = linker->threads_room ? 2 * linker->threads_room : 16;
-
-		more = realloc(linker->threads, room * sizeof(*more));
-		if (!more)
-			return NULL;
-		linker->threads = more;
-		linker->threads_room = room;
-	}
-	at = (uint32_t)linker->threads_count;
-	if (wt_map_set(&linker->thread_of, thread32, at))
-		return NULL;
-	linker->threads[at] = (struct link_thread){.thread32 = thread32};
-	linker->threads_count++;
-	return &linker->threads[at];
-}
-
-static int make_thread_room(struct link_thread *thread)
-{
-	struct link_call *more;
-	size_t room;
-
-	if (thread->first + thread->count < thread->room)
-		return 0;
-	if (thread->first >= thread->room / 2 && thread->first) {
-		memmove(thread->calls, thread->calls + thread->first,
-		        thread->count * sizeof(*thread->calls));
-		thread->first = 0;
-		return 0;
-	}
-	room = thread->room ? 2 * thread->room : 32;
-	more = realloc(thread->calls, room * sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	thread->calls = more;
-	thread->room = room;
-	return 0;
-}
-
-static int add_thread_call(struct wt_linker *linker, const struct wt_linker_call *call)
-{
-	struct link_thread *thread = find_thread(linker, call->thread32);
-	struct link_call *at;
-
-	if (!thread)
-		return -ENOMEM;
-	if (thread->count == THREAD_CALLS_MAX) {
-		thread->first++;
-		thread->count--;
-	}
-	if (make_thread_room(thread))
-		return -ENOMEM;
-	at = thread->calls + thread->first + thread->count++;
-	/* Nearly always the last already; not when two threads share their low 32 bits. */
-	for (; at > thread->calls + thread->first && at[-1].entry_ns > call->entry_ns; at--)
-		at[0] = at[-1];
-	*at = (struct link_call){
-	        .entry_ns = call->entry_ns,
-	        .return_ns = call->return_ns,
-	        .seq = call->seq,
-	        .flags = call->flags,
-	        .is_graph = call->is_graph,
-	        .is_without_kernel = call->result != 0 || (call->flags & WT_FLAG_CAPTURE_STREAM) ||
-	                             call->is_before_arming,
-	};
-	linker->has_new_calls = true;
-	return 0;
-}
-
-/* The one unmatched call around `start_ns`, give or take `slack_ns`; NULL: none, or several. */
-static struct link_call *find_call(const struct link_thread *thread, uint64_t start_ns,
-                                   uint64_t slack_ns)
-{
-	struct link_call *calls = thread->calls + thread->first, *found = NULL;
-	size_t low = 0, high = thread->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (calls[middle].entry_ns <= start_ns + slack_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (int tries = 0; low-- > 0 && tries < OVERLAP_MAX; tries++) {
-		struct link_call *call = &calls[low];
-
-		if (call->is_matched || call->return_ns + slack_ns < start_ns)
-			continue;
-		if (found)
-			return NULL;
-		found = call;
-	}
-	return found;
-}
-
-/* Drops matched calls from the front of a thread's list. */
-static void trim_thread(struct link_thread *thread)
-{
-	while (thread->count && thread->calls[thread->first].is_matched) {
-		thread->first++;
-		thread->count--;
-	}
-	if (!thread->count)
-		thread->first = 0;
-}
-
-/*
- * Finds the call a link belongs to, and takes it. True if there is one; entry->kind stays
- * UNMATCHED where that call can't have a kernel.
- */
-bool wt_link_match_call(struct wt_linker *linker, struct link_entry *entry)
-{
-	uint32_t at = wt_map_get(&linker->thread_of, entry->thread32);
-	struct link_thread *thread;
-	struct link_call *call;
-	struct link_slot *slot;
-
-	if (at == WT_MAP_NONE)
-		return false;
-	thread = &linker->threads[at];
-	call = find_call(thread, entry->start_ns, 0);
-	if (!call)
-		call = find_call(thread, entry->start_ns, WT_LINK_SLACK_NS);
-	if (!call)
-		return false;
-	call->is_matched = 1;
-	if (!call->is_without_kernel) {
-		slot = call->is_graph ? NULL : wt_link_slot(linker, call->seq);
-		if (slot)
-			slot->has_link = 1;
-		/* One that was linked by order already needs nothing more. */
-		if (!slot || slot->state != LINK_SLOT_LINKED) {
-			entry->kind = call->is_graph ? LINK_GRAPH : LINK_LAUNCH;
-			entry->seq = call->seq;
-			entry->flags = call->flags;
-		}
-	}
-	trim_thread(thread);
-	return true;
-}
-
 /* ---- arrival and departure */
 
 int wt_linker_call(struct wt_linker *linker, const struct wt_linker_call *call, int64_t now_ns)
 {
 	enum wt_launch_class class = WT_LAUNCH_WAITING;
 	struct link_slot *slot;
-	int err = add_thread_call(linker, call);
+	int err = wt_link_add_thread_call(linker, call);
 
 	if (err || call->is_graph)
 		return err;
@@ -302,7 +141,6 @@ int wt_linker_restore_call(struct wt_linker *linker, const struct wt_linker_call
 {
 	void (*report)(void *, enum wt_launch_class, enum wt_launch_class) = linker->output.launch;
 	struct link_slot *slot;
-	struct link_thread *thread;
 	int err;
 
 	linker->output.launch = restore_ignore;
@@ -319,24 +157,14 @@ int wt_linker_restore_call(struct wt_linker *linker, const struct wt_linker_call
 		if (slot)
 			slot->has_link = 1;
 	}
-	/* Its link has come before: the thread's list must not offer it again. */
-	thread = find_thread(linker, call->thread32);
-	for (size_t i = thread ? thread->count : 0; has_kernel && i-- > 0;) {
-		struct link_call *at = &thread->calls[thread->first + i];
-
-		if (at->seq == call->seq && at->is_graph == call->is_graph) {
-			at->is_matched = 1;
-			break;
-		}
-	}
+	if (has_kernel)
+		wt_link_mark_matched(linker, call);
 	return 0;
 }
 
-/* Front calls that waited too long; and threads whose calls are all old. */
+/* Front calls that waited too long. */
 void wt_link_age_calls(struct wt_linker *linker, int64_t now_ns)
 {
-	uint64_t newest_ns = 0;
-
 	while (linker->base < linker->end) {
 		uint64_t at = linker->base;
 
@@ -352,31 +180,6 @@ void wt_link_age_calls(struct wt_linker *linker, int64_t now_ns)
 		decide(linker, &linker->slots[at & linker->slots_mask]);
 		pop_front(linker);
 		wt_link_advance(linker);
-	}
-	for (size_t i = 0; i < linker->threads_count; i++) {
-		const struct link_thread *thread = &linker->threads[i];
-
-		if (thread->count &&
-		    thread->calls[thread->first + thread->count - 1].entry_ns > newest_ns)
-			newest_ns = thread->calls[thread->first + thread->count - 1].entry_ns;
-	}
-	for (size_t i = linker->threads_count; i-- > 0;) {
-		struct link_thread *thread = &linker->threads[i];
-
-		while (thread->count &&
-		       thread->calls[thread->first].entry_ns + (uint64_t)WT_LINK_AGE_NS <
-		               newest_ns) {
-			thread->first++;
-			thread->count--;
-		}
-		trim_thread(thread);
-		if (thread->count)
-			continue;
-		free(thread->calls);
-		wt_map_remove(&linker->thread_of, thread->thread32);
-		*thread = linker->threads[--linker->threads_count];
-		if (i < linker->threads_count)
-			wt_map_set(&linker->thread_of, thread->thread32, (uint32_t)i);
 	}
 }
 

@@ -1,5 +1,5 @@
 /*
- * link_internal.h - what link.c (links, kernels) and link_calls.c (launch calls) share.
+ * link_internal.h - what the files link*.c share.
  */
 #ifndef WT_LINK_INTERNAL_H
 #define WT_LINK_INTERNAL_H
@@ -31,29 +31,44 @@ struct link_call {
 	uint64_t entry_ns;
 	uint64_t return_ns;
 	uint64_t seq;
+	uint64_t geometry;
 	uint32_t flags;
 	uint8_t is_graph;
 	uint8_t is_without_kernel;
 	uint8_t is_matched;
 };
 
+#define LINK_GROUP_MAX 72 /* calls that one record can belong to */
+
+/* What a record was found to belong to: those of the calls that can have a kernel. Valid until the
+ * next call is added. */
+struct link_match {
+	struct link_call *calls[LINK_GROUP_MAX];
+	size_t count;
+};
+
 struct link_thread {
 	struct link_call *calls; /* in entry order, from `first` on */
 	size_t first, count, room;
 	uint32_t thread32;
+	uint32_t tid; /* of the last call, 0 = not known */
 };
 
 enum link_kind { LINK_FREE = 0, LINK_LAUNCH, LINK_GRAPH, LINK_UNMATCHED };
 
+/* What a correlation id is known to be. Several of one id form a chain, in order of the calls. */
 struct link_entry {
 	uint64_t seq;
-	uint64_t start_ns;
+	uint64_t geometry; /* of the call */
+	uint64_t start_ns; /* of the record */
+	uint64_t end_ns; /* UINT64_MAX: too long to be told */
 	int64_t at_ns; /* when it came; graph: when last used */
 	uint32_t correlation_id;
 	uint32_t thread32;
 	uint32_t flags; /* of the call */
-	uint32_t next_free;
+	uint32_t next; /* same correlation id, or the next free place */
 	uint8_t kind; /* enum link_kind */
+	uint8_t is_runtime;
 	uint8_t is_saved;
 };
 
@@ -73,7 +88,8 @@ struct wt_linker {
 
 	struct link_thread *threads;
 	size_t threads_count, threads_room;
-	struct wt_map thread_of;
+	struct wt_map thread_of; /* thread32 -> thread */
+	struct wt_map thread32_of; /* tid -> thread32 */
 
 	struct link_entry *entries;
 	size_t entries_count, entries_room, entries_used;
@@ -98,19 +114,30 @@ struct wt_linker {
 /* link_calls.c */
 enum wt_launch_class wt_link_final_class(uint32_t flags);
 struct link_slot *wt_link_slot(struct wt_linker *linker, uint64_t seq);
-bool wt_link_match_call(struct wt_linker *linker, struct link_entry *entry);
 void wt_link_advance(struct wt_linker *linker);
 void wt_link_age_calls(struct wt_linker *linker, int64_t now_ns);
 void wt_link_decide_rest(struct wt_linker *linker, bool is_orderly);
+
+/* link_entry.c */
+int wt_link_add_entry(struct wt_linker *linker, const struct link_entry *entry, uint32_t *ret_at);
+int wt_link_forget(struct wt_linker *linker, uint32_t at);
+int wt_link_forget_old(struct wt_linker *linker, uint32_t id, int64_t now_ns);
+uint32_t wt_link_entry_for(const struct wt_linker *linker, const struct wt_linker_kernel *kernel);
+int wt_link_save_new(struct wt_linker *linker);
+
+/* link_match.c */
 void wt_link_threads_fini(struct wt_linker *linker);
+int wt_link_add_thread_call(struct wt_linker *linker, const struct wt_linker_call *call);
+/* True: the calls of this record are known, and now taken. */
+bool wt_link_match(struct wt_linker *linker, const struct link_entry *record,
+                   struct link_match *match);
+void wt_link_mark_matched(struct wt_linker *linker, const struct wt_linker_call *call);
+void wt_link_age_threads(struct wt_linker *linker);
 
 /* link_order.c */
 int wt_link_by_order(struct wt_linker *linker, int64_t until_ns);
 
 /* link.c */
-int wt_link_add_entry(struct wt_linker *linker, const struct link_entry *entry, uint32_t *ret_at);
-int wt_link_forget(struct wt_linker *linker, uint32_t at);
-int wt_link_wake(struct wt_linker *linker, uint32_t entry_at);
 int wt_link_add_waiting(struct wt_linker *linker, const struct wt_linker_kernel *kernel,
                         int64_t now_ns);
 int wt_link_drop_waiting(struct wt_linker *linker, uint32_t at);

@@ -84,6 +84,7 @@ static int drain_launch(struct wt_process *process, const struct wt_launch *r, i
 	                            ? wt_linker_geometry(r->grid, r->block, r->dynamic_smem_bytes)
 	                            : 0,
 	        .thread32 = r->thread32,
+	        .tid = r->tid,
 	        .flags = r->flags,
 	        .result = r->result,
 	        .is_before_arming =
@@ -121,6 +122,7 @@ static int drain_call(struct wt_process *process, const struct wt_call *r, int64
 	        .entry_ns = r->entry_ns,
 	        .return_ns = r->return_ns,
 	        .thread32 = r->thread32,
+	        .tid = r->tid,
 	        .flags = r->flags,
 	        .result = r->result,
 	        .is_graph = true,

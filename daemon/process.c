@@ -68,12 +68,12 @@ static int output_save(void *arg, uint32_t correlation_id, uint64_t seq, bool is
 	                    (int64_t)correlation_id, (int64_t)seq, (int64_t)is_graph);
 }
 
-static int output_forget(void *arg, uint32_t correlation_id)
+static int output_forget(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph)
 {
 	struct wt_process *process = arg;
 
-	return wt_store_run(process->run, WT_SQL_LINK_FORGET, "ii", process->process_id,
-	                    (int64_t)correlation_id);
+	return wt_store_run(process->run, WT_SQL_LINK_FORGET, "iiii", process->process_id,
+	                    (int64_t)correlation_id, (int64_t)seq, (int64_t)is_graph);
 }
 
 const struct wt_linker_output wt_process_linker_output = {
@@ -228,12 +228,17 @@ int wt_process_save(struct wt_process *process, const char *state)
 #undef I
 }
 
-/* A lost segment may have been left alone by a process that lives on: the end is not known. */
+/*
+ * A lost segment may have been left alone by a process that lives on: the end is not known. exec
+ * ends a program as suddenly as a signal does, yet nobody killed it.
+ */
 const char *wt_process_end_state(const struct wt_process *process)
 {
 	if (process->is_lost)
 		return "lost";
-	return process->counters.finished_ns ? "finished" : "killed";
+	if (process->counters.finished_ns)
+		return "finished";
+	return process->is_superseded ? "replaced" : "killed";
 }
 
 /* ---- loading */

@@ -13,13 +13,27 @@ static int prepare(struct wt_run *run, const char *sql, sqlite3_stmt **ret_query
 	return wt_store_check(run, sqlite3_prepare_v2(run->db, sql, -1, ret_query, NULL));
 }
 
+/* Grid, block and dynamic shared memory, from `column` on. */
+static uint64_t read_geometry(sqlite3_stmt *query, int column)
+{
+	uint32_t values[7];
+
+	for (int i = 0; i < 7; i++)
+		values[i] = (uint32_t)sqlite3_column_int64(query, column + i);
+	return wt_linker_geometry(values, values + 3, values[6]);
+}
+
 /* Links whose kernel had not come. */
 static int restore_links(struct wt_process *process, int64_t now_ns)
 {
 	static const char sql[] =
-	        "SELECT p.correlation_id, p.seq, p.is_graph, ifnull(l.flags, 0) "
+	        "SELECT p.correlation_id, p.seq, p.is_graph, ifnull(l.flags, 0), "
+	        "ifnull(l.grid_x, 0), ifnull(l.grid_y, 0), ifnull(l.grid_z, 0), "
+	        "ifnull(l.block_x, 0), ifnull(l.block_y, 0), ifnull(l.block_z, 0), "
+	        "ifnull(l.dynamic_smem_bytes, 0) "
 	        "FROM pending_link p LEFT JOIN launch_call l ON NOT p.is_graph AND "
-	        "l.process_id = p.process_id AND l.seq = p.seq WHERE p.process_id = ?1";
+	        "l.process_id = p.process_id AND l.seq = p.seq WHERE p.process_id = ?1 "
+	        "ORDER BY p.correlation_id, p.seq";
 	sqlite3_stmt *query = NULL;
 	int err = prepare(process->run, sql, &query);
 	int code = err ? SQLITE_ERROR : wt_db_bind(query, "i", process->process_id);
@@ -29,7 +43,7 @@ static int restore_links(struct wt_process *process, int64_t now_ns)
 		err = wt_linker_restore_link(
 		        process->linker, (uint32_t)sqlite3_column_int64(query, 0),
 		        (uint64_t)sqlite3_column_int64(query, 1), sqlite3_column_int(query, 2) != 0,
-		        (uint32_t)sqlite3_column_int64(query, 3), now_ns);
+		        read_geometry(query, 4), (uint32_t)sqlite3_column_int64(query, 3), now_ns);
 	}
 	sqlite3_finalize(query);
 	return err ? err : wt_store_check(process->run, code);
@@ -58,7 +72,7 @@ static int restore_launches(struct wt_process *process, int64_t now_ns)
 {
 	static const char sql[] =
 	        "SELECT seq, entry_ns, return_ns, thread32, flags, result, grid_x, grid_y, grid_z, "
-	        "block_x, block_y, block_z, dynamic_smem_bytes FROM launch_call "
+	        "block_x, block_y, block_z, dynamic_smem_bytes, tid FROM launch_call "
 	        "WHERE process_id = ?1 AND seq >= ?2 ORDER BY seq";
 	uint64_t low_seq = wt_linker_low_seq(process->linker);
 	uint64_t armed_ns = process->counters.armed_ns;
@@ -79,13 +93,11 @@ static int restore_launches(struct wt_process *process, int64_t now_ns)
 		        .thread32 = (uint32_t)sqlite3_column_int64(query, 3),
 		        .flags = (uint32_t)sqlite3_column_int64(query, 4),
 		        .result = sqlite3_column_int(query, 5),
+		        .geometry = sqlite3_column_int64(query, 6) ? read_geometry(query, 6) : 0,
+		        .tid = (uint32_t)sqlite3_column_int64(query, 13),
 		};
-		uint32_t geometry[7];
 
 		code = SQLITE_OK;
-		for (int i = 0; i < 7; i++)
-			geometry[i] = (uint32_t)sqlite3_column_int64(query, 6 + i);
-		call.geometry = wt_linker_geometry(geometry, geometry + 3, geometry[6]);
 		call.is_before_arming =
 		        (call.flags & WT_FLAG_UNARMED) && (!armed_ns || call.return_ns < armed_ns);
 		if (call.seq >= process->seq_end)
@@ -102,7 +114,7 @@ static int restore_launches(struct wt_process *process, int64_t now_ns)
 static int restore_graph_launches(struct wt_process *process, int64_t now_ns)
 {
 	static const char sql[] =
-	        "SELECT seq, entry_ns, return_ns, thread32, flags, result FROM api_call "
+	        "SELECT seq, entry_ns, return_ns, thread32, flags, result, tid FROM api_call "
 	        "WHERE call_id > (SELECT max(call_id) FROM api_call) - ?1 AND process_id = ?2 "
 	        "AND seq IS NOT NULL ORDER BY call_id";
 	sqlite3_stmt *query = NULL;
@@ -118,6 +130,7 @@ static int restore_graph_launches(struct wt_process *process, int64_t now_ns)
 		        .thread32 = (uint32_t)sqlite3_column_int64(query, 3),
 		        .flags = (uint32_t)sqlite3_column_int64(query, 4),
 		        .result = sqlite3_column_int(query, 5),
+		        .tid = (uint32_t)sqlite3_column_int64(query, 6),
 		        .is_graph = true,
 		};
 
@@ -146,13 +159,10 @@ static int restore_kernels(struct wt_process *process, int64_t now_ns)
 		        .start_ns = (uint64_t)sqlite3_column_int64(query, 1),
 		        .correlation_id = (uint32_t)sqlite3_column_int64(query, 2),
 		        .is_graph_node = sqlite3_column_int(query, 3) != 0,
+		        .geometry = read_geometry(query, 4),
 		};
-		uint32_t geometry[7];
 
 		code = SQLITE_OK;
-		for (int i = 0; i < 7; i++)
-			geometry[i] = (uint32_t)sqlite3_column_int64(query, 4 + i);
-		kernel.geometry = wt_linker_geometry(geometry, geometry + 3, geometry[6]);
 		err = wt_linker_restore_kernel(process->linker, &kernel, now_ns);
 	}
 	sqlite3_finalize(query);

@@ -68,7 +68,8 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_STAT] = "INSERT OR REPLACE INTO config_stat "
                         "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_LINK_SAVE] = "INSERT OR REPLACE INTO pending_link VALUES (?,?,?,?)",
-        [WT_SQL_LINK_FORGET] = "DELETE FROM pending_link WHERE process_id=? AND correlation_id=?",
+        [WT_SQL_LINK_FORGET] = "DELETE FROM pending_link WHERE process_id=? AND correlation_id=? "
+                               "AND seq=? AND is_graph=?",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

@@ -26,3 +26,7 @@ tests_unit_test_ring_threads_SOURCES = tests/unit/test_ring_threads.c tests/tap.
 tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
 tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
+
+# The data dictionary moves with schema.sql.
+TESTS += tests/unit/test_dictionary.sh
+EXTRA_DIST += tests/unit/test_dictionary.sh

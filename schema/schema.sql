@@ -41,7 +41,9 @@ CREATE TABLE proc (
   finished_ns       INTEGER,                -- orderly exit after the forced flush; NULL = not seen
   first_ns          INTEGER,                -- first launch entry or activity start
   last_ns           INTEGER,                -- last activity end or launch return
-  state             TEXT NOT NULL CHECK (state IN ('live', 'finished', 'killed', 'lost')),
+  state             TEXT NOT NULL CHECK (state IN ('live', 'finished', 'killed', 'replaced',
+                                                            'lost')),
+                                            -- replaced: went on by exec, without an orderly exit
                                             -- lost: segment vanished or was found corrupt
   capture           INTEGER NOT NULL,       -- enum wt_capture
   reason            INTEGER NOT NULL,       -- enum wt_reason
@@ -213,13 +215,13 @@ CREATE TABLE launch_call (
 ) STRICT, WITHOUT ROWID;
 
 -- Exact links whose kernel has not come yet, and those of recent graph launches: only what a
--- restarted daemon needs.
+-- restarted daemon needs. Several per id where one call launches on several devices.
 CREATE TABLE pending_link (
   process_id     INTEGER NOT NULL,
   correlation_id INTEGER NOT NULL,
   seq            INTEGER NOT NULL,         -- launch_call.seq, or api_call.seq of a graph launch
   is_graph       INTEGER NOT NULL,
-  PRIMARY KEY (process_id, correlation_id)
+  PRIMARY KEY (process_id, correlation_id, seq, is_graph)
 ) STRICT, WITHOUT ROWID;
 
 -- Every other hooked call: graph launches, synchronising, allocating, loading, capturing.

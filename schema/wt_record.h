@@ -205,9 +205,10 @@ struct wt_link {
 	uint64_t start_ns;
 	uint32_t duration_ns; /* saturated */
 	uint32_t correlation_id;
-	uint32_t thread32; /* as CUPTI gives it: low 32 bits of pthread_self(), or the kernel's thread
-	                    * id if the application chose that (cuptiSetThreadIdType) */
-	uint32_t flags;    /* WT_LINK_* */
+	/* As CUPTI gives it: low 32 bits of pthread_self(), or the kernel's thread id if the
+	 * application chose that (cuptiSetThreadIdType). */
+	uint32_t thread32;
+	uint32_t flags; /* WT_LINK_* */
 };
 #define WT_LINKS_PER_CELL 4
 _Static_assert(sizeof(struct wt_link) == 24, "link record");

@@ -139,7 +139,7 @@ struct wt_producer {
 	_Atomic uint64_t kernels_dropped_cupti;  /* cuptiActivityGetNumDroppedRecords, summed */
 	_Atomic uint64_t records_unknown;        /* records of kinds or versions not understood */
 	_Atomic uint64_t names_dropped;          /* kernel names that found no room */
-	_Atomic uint64_t links_seen;             /* driver records of launch calls delivered */
+	_Atomic uint64_t links_seen;             /* driver or runtime records of launch calls delivered */
 	_Atomic uint64_t entries_unknown;        /* lookups of a hooked name that gave another entry */
 	_Atomic uint64_t flush_count;
 	_Atomic uint64_t flush_last_ns;

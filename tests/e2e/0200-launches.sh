@@ -29,7 +29,7 @@ check() { # NAME PROGRAM ARGS...
 }
 
 fake=$top_builddir/tests/fake
-for how in dlsym getproc getproc_v2 ptsz; do
+for how in dlsym getproc getproc_v2 ptsz cudart; do
   check "how-$how" "$fake/app_launch" --launches 300 --how "$how"
 done
 check how-link "$fake/app_launch_link" --launches 300 --how link

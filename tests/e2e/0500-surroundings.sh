@@ -34,7 +34,8 @@ mkdir "$work/lib"
 cp "$top_builddir/tests/fake/libcuda.so.1" "$work/lib"
 ok "no CUPTI: as without wavetap" env LD_LIBRARY_PATH="$work/lib" true
 with_path=$LD_LIBRARY_PATH
-if ls /usr/local/cuda*/lib64/libcupti.so* /usr/local/cuda*/extras/CUPTI/lib64/libcupti.so* >/dev/null 2>&1; then
+# Not by the status of ls, which is that of the worst of its arguments.
+if [ -n "$(ls /usr/local/cuda*/lib64/libcupti.so* /usr/local/cuda*/extras/CUPTI/lib64/libcupti.so* 2>/dev/null)" ]; then
   echo "# a real libcupti is installed here: WAVETAP_CUPTI names one that is absent instead"
   export WAVETAP_CUPTI=/nonexistent/libcupti.so.13
 fi
@@ -59,10 +60,11 @@ for fault in cuptiActivityRegisterCallbacks:1:15 cuptiActivityEnable:1:39 cuptiA
 done
 unset WTFAKE_FAIL
 
-export WAVETAP_RUN=cupti-old WTFAKE_CUPTI_VERSION=12
+# Named, since wavetap would go on from a copy that is too old to a real one installed here.
+export WAVETAP_RUN=cupti-old WTFAKE_CUPTI_VERSION=12 WAVETAP_CUPTI="$top_builddir/tests/fake/libcupti.so.13"
 ok "a CUPTI of CUDA 10: same" same --launches 100
 hooks_only "a CUPTI of CUDA 10" "older"
-unset WTFAKE_CUPTI_VERSION
+unset WTFAKE_CUPTI_VERSION WAVETAP_CUPTI
 
 # Losses inside CUPTI
 export WAVETAP_RUN=dropped WTFAKE_DROP_EVERY=10

@@ -85,6 +85,76 @@ static void load_getproc(bool is_v2, uint64_t flags)
 #undef APP_FN
 }
 
+/* ---- as cudart does: each launch is a call of the runtime, as CUPTI sees it ------------- */
+
+/* CUPTI's numbers of the runtime's launch calls. */
+enum {
+	CBID_cudaLaunchKernel_v7000 = 211,
+	CBID_cudaLaunchCooperativeKernel_v9000 = 269,
+	CBID_cudaGraphLaunch_v10000 = 311,
+	CBID_cudaLaunchKernelExC_v11060 = 430,
+};
+
+static struct app_driver driver; /* what is called inside */
+static void (*runtime_begin)(int cbid);
+static void (*runtime_end)(int cbid, wtcu_result result);
+
+static wtcu_result in_runtime(int cbid, wtcu_result result)
+{
+	runtime_end(cbid, result);
+	return result;
+}
+#define IN_RUNTIME(cbid, call) (runtime_begin(cbid), in_runtime(cbid, call))
+
+static wtcu_result runtime_launch(wtcu_function f, unsigned int gx, unsigned int gy,
+                                  unsigned int gz, unsigned int bx, unsigned int by,
+                                  unsigned int bz, unsigned int shared_bytes, wtcu_stream stream,
+                                  void **params, void **extra)
+{
+	return IN_RUNTIME(
+	        CBID_cudaLaunchKernel_v7000,
+	        driver.launch(f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params, extra));
+}
+
+static wtcu_result runtime_launch_ex(const struct wtcu_launch_config *config, wtcu_function f,
+                                     void **params, void **extra)
+{
+	return IN_RUNTIME(CBID_cudaLaunchKernelExC_v11060,
+	                  driver.launch_ex(config, f, params, extra));
+}
+
+static wtcu_result runtime_launch_cooperative(wtcu_function f, unsigned int gx, unsigned int gy,
+                                              unsigned int gz, unsigned int bx, unsigned int by,
+                                              unsigned int bz, unsigned int shared_bytes,
+                                              wtcu_stream stream, void **params)
+{
+	return IN_RUNTIME(
+	        CBID_cudaLaunchCooperativeKernel_v9000,
+	        driver.launch_cooperative(f, gx, gy, gz, bx, by, bz, shared_bytes, stream, params));
+}
+
+static wtcu_result runtime_graph_launch(wtcu_graph_exec exec, wtcu_stream stream)
+{
+	return IN_RUNTIME(CBID_cudaGraphLaunch_v10000, driver.graph_launch(exec, stream));
+}
+
+static void load_cudart(void)
+{
+	*(void **)&runtime_begin = dlsym(libcuda(), "wtfake_runtime_begin");
+	*(void **)&runtime_end = dlsym(libcuda(), "wtfake_runtime_end");
+	if (!runtime_begin || !runtime_end) {
+		fprintf(stderr, "--how cudart needs the simulated GPU; a real one has the real "
+		                "cudart\n");
+		exit(EXIT_NO_DRIVER);
+	}
+	load_getproc(true, WTCU_GET_PROC_DEFAULT);
+	driver = app;
+	app.launch = runtime_launch;
+	app.launch_ex = runtime_launch_ex;
+	app.launch_cooperative = runtime_launch_cooperative;
+	app.graph_launch = runtime_graph_launch;
+}
+
 void app_load(const char *how)
 {
 	if (!strcmp(how, "link")) {
@@ -97,8 +167,10 @@ void app_load(const char *how)
 		load_getproc(true, WTCU_GET_PROC_DEFAULT);
 	} else if (!strcmp(how, "ptsz")) {
 		load_getproc(true, WTCU_GET_PROC_PER_THREAD_DEFAULT_STREAM);
+	} else if (!strcmp(how, "cudart")) {
+		load_cudart();
 	} else {
-		fprintf(stderr, "--how: link, dlsym, getproc, getproc_v2 or ptsz\n");
+		fprintf(stderr, "--how: link, dlsym, getproc, getproc_v2, ptsz or cudart\n");
 		exit(2);
 	}
 }

@@ -1,7 +1,8 @@
 /*
  * app_driver.h - how the test programs reach the CUDA driver: as a linked
  * library, by dlsym, by cuGetProcAddress of either arity, or for the
- * per-thread default stream. Real or simulated, they can't tell.
+ * per-thread default stream. Real or simulated, they can't tell; except for
+ * `cudart`, which has the simulated CUPTI see launches made by the runtime.
  *
  * Loading is for one thread; the pointers are then read by all.
  */
@@ -67,7 +68,10 @@ struct app_driver {
 
 extern struct app_driver app;
 
-/* Fills `app`. `how`: link, dlsym, getproc, getproc_v2, ptsz. Exits on failure (77: no driver). */
+/*
+ * Fills `app`. `how`: link, dlsym, getproc, getproc_v2, ptsz, cudart. Exits on
+ * failure; with 77 where there is no driver, or a real one for `cudart`.
+ */
 void app_load(const char *how);
 /* Exits with a line on stderr if a call failed. */
 void app_check(wtcu_result result, const char *what);

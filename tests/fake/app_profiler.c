@@ -4,7 +4,7 @@
  * enables kinds, runs, flushes, reads, disables, and finalizes. Prints what
  * each session saw. Kernels run before, between and after sessions too.
  *
- *	app_profiler [--sessions N] [--launches N] [--find link|dlopen]
+ *	app_profiler [--sessions N] [--launches N] [--find link|dlopen] [--how HOW]
  *
  * `link`: the calls are bound as symbols of the process, so that a preload
  * that exports them is asked first (as for libtorch); `dlopen`: by dlsym.
@@ -37,7 +37,7 @@ static struct {
 } cupti;
 
 static struct {
-	atomic_ulong kernels, drivers, copies, buffers, duration_ns;
+	atomic_ulong kernels, drivers, runtimes, copies, buffers, duration_ns;
 } seen;
 
 static const int kinds[] = {WTCUPTI_KIND_CONCURRENT_KERNEL, WTCUPTI_KIND_MEMCPY,
@@ -67,6 +67,8 @@ static void on_complete(wtcu_context context, uint32_t stream_id, uint8_t *buffe
 			atomic_fetch_add(&seen.duration_ns, k->end - k->start);
 		} else if (record->kind == WTCUPTI_KIND_DRIVER) {
 			atomic_fetch_add(&seen.drivers, 1);
+		} else if (record->kind == WTCUPTI_KIND_RUNTIME) {
+			atomic_fetch_add(&seen.runtimes, 1);
 		} else if (record->kind == WTCUPTI_KIND_MEMCPY) {
 			atomic_fetch_add(&seen.copies, 1);
 		}
@@ -131,9 +133,10 @@ static void session(wtcu_function f, int number, int launches)
 	CUPTI_CHECK(cupti.flush(WTCUPTI_FLUSH_FORCED));
 	CUPTI_CHECK(cupti.unsubscribe(subscriber));
 	CUPTI_CHECK(cupti.finalize());
-	printf("session %d: launches=%d kernels=%lu drivers=%lu copies=%lu mean_ns=%lu\n", number,
-	       launches, (unsigned long)seen.kernels, (unsigned long)seen.drivers,
-	       (unsigned long)seen.copies,
+	printf("session %d: launches=%d kernels=%lu drivers=%lu runtimes=%lu copies=%lu "
+	       "mean_ns=%lu\n",
+	       number, launches, (unsigned long)seen.kernels, (unsigned long)seen.drivers,
+	       (unsigned long)seen.runtimes, (unsigned long)seen.copies,
 	       seen.kernels ? (unsigned long)(seen.duration_ns / seen.kernels) : 0);
 	fflush(stdout);
 }
@@ -142,7 +145,7 @@ int main(int argc, char **argv)
 {
 	int sessions = 3;
 	int launches = 40;
-	const char *how = "link";
+	const char *from = "link", *how = "getproc_v2";
 	wtcu_function f;
 	wtcu_module module;
 
@@ -152,13 +155,15 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "--launches"))
 			launches = atoi(argv[i + 1]);
 		else if (!strcmp(argv[i], "--find"))
+			from = argv[i + 1];
+		else if (!strcmp(argv[i], "--how"))
 			how = argv[i + 1];
 	}
-	app_load("getproc_v2");
+	app_load(how);
 	module = app_start(0, profiler_ptx);
 	APP_CHECK(app.module_function(&f, module, "profiled_kernel"));
 	launch(f, 10);
-	find(how);
+	find(from);
 	for (int i = 0; i < sessions; i++) {
 		session(f, i + 1, launches + i);
 		launch(f, 10);

@@ -21,6 +21,13 @@ static bool is_forked_child; /* of an initialised parent: CUDA is dead here */
 
 const struct fake_tools *fake_tools;
 
+/* The runtime's call that this thread is in. */
+static __thread struct {
+	bool is_inside;
+	uint32_t correlation;
+	int64_t start_ns;
+} runtime_call;
+
 static void lock_take(int entry)
 {
 	if (pthread_equal(lock_owner, pthread_self()))
@@ -112,6 +119,15 @@ static bool needs_no_init(int entry)
 	       entry == E_cuGetErrorString || entry == E_cuGetExportTable;
 }
 
+static uint32_t correlate(int kind, int cbid, bool is_launch)
+{
+	const struct fake_tools *tools = fake_tools;
+
+	if (!tools || !is_initialised || is_forked_child)
+		return 0;
+	return tools->correlate(kind, cbid, is_launch);
+}
+
 struct fake_call fake_enter(int entry, bool per_thread)
 {
 	const struct entry *e = &entry_table[entry];
@@ -129,8 +145,9 @@ struct fake_call fake_enter(int entry, bool per_thread)
 		call.refused = WTCU_ERROR_NOT_INITIALIZED;
 	else
 		call.refused = fake_scripted_fault(e->symbol, number);
-	if (fake_tools && is_initialised && !is_forked_child)
-		call.correlation = fake_tools->correlate(e->cbid, e->is_launch);
+	call.correlation = runtime_call.is_inside
+	                           ? runtime_call.correlation
+	                           : correlate(WTCUPTI_KIND_DRIVER, e->cbid, e->is_launch);
 	return call;
 }
 
@@ -142,9 +159,27 @@ wtcu_result fake_leave(const struct fake_call *call, wtcu_result result)
 	if (e->is_launch)
 		fake_count(result ? FAKE_LAUNCH_FAILED : FAKE_LAUNCH_OK);
 	lock_give();
-	if (tools && call->correlation)
-		tools->call(e->cbid, call->correlation, call->enter_ns, fake_now_ns(), result);
+	if (tools && call->correlation && !runtime_call.is_inside)
+		tools->call(WTCUPTI_KIND_DRIVER, e->cbid, call->correlation, call->enter_ns,
+		            fake_now_ns(), result);
 	return result;
+}
+
+FAKE_EXPORT void wtfake_runtime_begin(int cbid)
+{
+	runtime_call.is_inside = true;
+	runtime_call.start_ns = fake_now_ns();
+	runtime_call.correlation = correlate(WTCUPTI_KIND_RUNTIME, cbid, true);
+}
+
+FAKE_EXPORT void wtfake_runtime_end(int cbid, wtcu_result result)
+{
+	const struct fake_tools *tools = fake_tools;
+
+	runtime_call.is_inside = false;
+	if (tools && runtime_call.correlation)
+		tools->call(WTCUPTI_KIND_RUNTIME, cbid, runtime_call.correlation,
+		            runtime_call.start_ns, fake_now_ns(), result);
 }
 
 /* ---- looking up -------------------------------------------------------------- */

@@ -28,6 +28,35 @@ struct buffer {
 
 static struct buffer *buffers; /* ours until delivered, oldest first */
 
+static int movers; /* under cupti_lock */
+static pthread_cond_t mover_done = PTHREAD_COND_INITIALIZER;
+static __thread int movers_here; /* this thread's share: a callback may flush */
+
+void cupti_move_begin(void)
+{
+	pthread_mutex_lock(&cupti_lock);
+	movers++;
+	movers_here++;
+	pthread_mutex_unlock(&cupti_lock);
+}
+
+void cupti_move_end(void)
+{
+	pthread_mutex_lock(&cupti_lock);
+	movers--;
+	movers_here--;
+	pthread_cond_broadcast(&mover_done);
+	pthread_mutex_unlock(&cupti_lock);
+}
+
+void cupti_move_wait(void)
+{
+	pthread_mutex_lock(&cupti_lock);
+	while (movers > movers_here)
+		pthread_cond_wait(&mover_done, &cupti_lock);
+	pthread_mutex_unlock(&cupti_lock);
+}
+
 static uint64_t sum_words(const uint8_t *at, size_t bytes)
 {
 	uint64_t sum = 0;
@@ -153,7 +182,7 @@ void cupti_append(const void *record, size_t bytes, bool is_per_thread)
 	pthread_mutex_unlock(&cupti_lock);
 }
 
-void cupti_deliver(bool all)
+static void deliver(bool all)
 {
 	for (;;) {
 		struct buffer **at = &buffers;
@@ -177,6 +206,13 @@ void cupti_deliver(bool all)
 			completed(NULL, 0, b->start, b->bytes, b->used);
 		free(b);
 	}
+}
+
+void cupti_deliver(bool all)
+{
+	cupti_move_begin();
+	deliver(all);
+	cupti_move_end();
 }
 
 wtcupti_result cupti_next_record(uint8_t *buffer, size_t valid, struct wtcupti_activity **record)

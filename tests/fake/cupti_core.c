@@ -72,10 +72,7 @@ bool cupti_anything_on(void)
 	for (int kind = 0; kind < WTCUPTI_KIND_LIMIT; kind++)
 		if (cupti.is_on[kind])
 			return true;
-	for (int cbid = 0; cbid < FAKE_CBID_MAX; cbid++)
-		if (cupti.driver_cbid[cbid])
-			return true;
-	return false;
+	return cupti_calls_any_on();
 }
 
 /* Every exported call begins here; its scripted fault, or 0. */
@@ -148,8 +145,7 @@ static void enable_update(int kind, bool on)
 {
 	pthread_mutex_lock(&cupti_lock);
 	cupti.is_on[kind] = on;
-	if (kind == WTCUPTI_KIND_DRIVER)
-		memset(cupti.driver_cbid, on, sizeof(cupti.driver_cbid));
+	cupti_calls_switch_kind(kind, on);
 	pthread_mutex_unlock(&cupti_lock);
 }
 
@@ -184,22 +180,17 @@ static wtcupti_result enable_in(wtcu_context context, int kind, bool on)
 	return on ? enable(kind) : disable(kind);
 }
 
-/*
- * Single calls can be chosen only before the first context: later it succeeds
- * and gives no record (measured), unlike enabling all calls by their kind.
- */
-static wtcupti_result enable_driver_api(wtcupti_callback_id cbid, uint8_t on)
+static wtcupti_result enable_call(int kind, wtcupti_callback_id cbid, uint8_t on)
 {
-	bool is_late = cupti.driver->has_context();
+	bool has_context = cupti.driver->has_context();
+	wtcupti_result result;
 
-	if (!cbid || cbid >= FAKE_CBID_MAX)
-		return WTCUPTI_ERROR_INVALID_PARAMETER;
 	cupti.driver->attach(cupti_tools());
 	worker_start();
 	pthread_mutex_lock(&cupti_lock);
-	cupti.driver_cbid[cbid] = on && !is_late;
+	result = cupti_calls_switch(kind, cbid, on != 0, has_context);
 	pthread_mutex_unlock(&cupti_lock);
-	return WTCUPTI_SUCCESS;
+	return result;
 }
 
 static wtcupti_result enable_latency(uint8_t on)
@@ -232,14 +223,17 @@ static wtcupti_result register_timestamp(void)
 	return WTCUPTI_ERROR_NOT_SUPPORTED;
 }
 
+/* Blocks: on return the client has all that had ended, and none of its callbacks still runs. */
 static wtcupti_result flush(uint32_t flag)
 {
 	int64_t start_ns = fake_now_ns();
 
 	cupti_collect((flag & WTCUPTI_FLUSH_FORCED) != 0);
+	cupti_move_wait(); /* the worker may have taken records that it has not written yet */
 	if (cupti.is_on[WTCUPTI_KIND_OVERHEAD])
 		cupti_tools()->overhead(WTCUPTI_OVERHEAD_BUFFER_FLUSH, start_ns, fake_now_ns(), 0);
 	cupti_deliver(true);
+	cupti_move_wait();
 	return WTCUPTI_SUCCESS;
 }
 
@@ -305,7 +299,7 @@ static wtcupti_result finalize(void)
 	flush(WTCUPTI_FLUSH_FORCED);
 	pthread_mutex_lock(&cupti_lock);
 	memset(cupti.is_on, 0, sizeof(cupti.is_on));
-	memset(cupti.driver_cbid, 0, sizeof(cupti.driver_cbid));
+	cupti_calls_reset();
 	cupti_forget_pending();
 	seat.is_taken = 0;
 	pthread_mutex_unlock(&cupti_lock);
@@ -392,9 +386,9 @@ CUPTI_FN(cuptiActivityEnableContext, (wtcu_context context, int kind),
 CUPTI_FN(cuptiActivityDisableContext, (wtcu_context context, int kind),
          enable_in(context, kind, false))
 CUPTI_FN(cuptiActivityEnableDriverApi, (wtcupti_callback_id cbid, uint8_t on),
-         enable_driver_api(cbid, on))
+         enable_call(WTCUPTI_KIND_DRIVER, cbid, on))
 CUPTI_FN(cuptiActivityEnableRuntimeApi, (wtcupti_callback_id cbid, uint8_t on),
-         ((void)cbid, (void)on, WTCUPTI_SUCCESS))
+         enable_call(WTCUPTI_KIND_RUNTIME, cbid, on))
 CUPTI_FN(cuptiActivityEnableLatencyTimestamps, (uint8_t on), enable_latency(on))
 CUPTI_FN(cuptiActivityEnableLaunchAttributes, (uint8_t on), ((void)on, WTCUPTI_SUCCESS))
 CUPTI_FN(cuptiActivityEnableAllSyncRecords, (uint8_t on), ((void)on, WTCUPTI_SUCCESS))

@@ -12,7 +12,6 @@
 
 #include "tests/fake/fake_tools.h"
 
-#define FAKE_CBID_MAX 1024
 #define FAKE_RECORD_BYTES_MAX 256
 
 extern pthread_mutex_t cupti_lock;
@@ -21,7 +20,6 @@ extern pthread_mutex_t cupti_lock;
 struct cupti_state {
 	const struct fake_driver *driver;
 	bool is_on[WTCUPTI_KIND_LIMIT]; /* kinds enabled for all contexts or for one */
-	bool driver_cbid[FAKE_CBID_MAX];
 	int thread_id_type;
 	bool per_thread_buffers;
 	bool wants_latency;
@@ -38,6 +36,18 @@ bool cupti_anything_on(void);
 uint64_t cupti_time(int64_t real_ns);
 void cupti_count(const char *name);
 
+/* ---- single calls (cupti_calls.c), under the lock ------------------------------ */
+
+bool cupti_calls_any_on(void);
+/* What switching a whole kind does to its calls; nothing for kinds without calls. */
+void cupti_calls_switch_kind(int kind, bool on);
+/* One call of WTCUPTI_KIND_DRIVER or _RUNTIME. */
+wtcupti_result cupti_calls_switch(int kind, wtcupti_callback_id cbid, bool on, bool has_context);
+bool cupti_call_is_recorded(int kind, int cbid);
+/* A context is being made. */
+void cupti_calls_note_context(void);
+void cupti_calls_reset(void);
+
 /* ---- records (cupti_record.c) ------------------------------------------------ */
 
 /* Length of a record of a kind in the version served; 0: not a kind we write. */
@@ -53,6 +63,14 @@ void cupti_forget_pending(void);
 void cupti_append(const void *record, size_t bytes, bool is_per_thread);
 /* Hands completed buffers to the client; those in use too if `all`. Without the lock. */
 void cupti_deliver(bool all);
+/*
+ * Between these a thread moves records or runs the client's callback. Waiting
+ * returns once no other thread does: what they held is in buffers, and their
+ * callbacks have returned. Without the lock.
+ */
+void cupti_move_begin(void);
+void cupti_move_end(void);
+void cupti_move_wait(void);
 wtcupti_result cupti_next_record(uint8_t *buffer, size_t valid, struct wtcupti_activity **record);
 
 #endif /* FAKE_CUPTI_INT_H */

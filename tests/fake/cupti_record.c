@@ -226,7 +226,7 @@ static void write_batch(struct fake_op *batch, size_t count, const bool *is_unfi
 	}
 }
 
-void cupti_collect(bool is_forced)
+static void collect(bool is_forced)
 {
 	int64_t delay_ns = fake_env_i64("WTFAKE_DELAY_MS", 0) * 1000000;
 
@@ -249,6 +249,13 @@ void cupti_collect(bool is_forced)
 	}
 }
 
+void cupti_collect(bool is_forced)
+{
+	cupti_move_begin();
+	collect(is_forced);
+	cupti_move_end();
+}
+
 /* ---- called by libcuda ---------------------------------------------------------------- */
 
 static bool all_calls_count(void)
@@ -258,17 +265,12 @@ static bool all_calls_count(void)
 	       cupti.is_on[WTCUPTI_KIND_RUNTIME];
 }
 
-static bool call_is_recorded(int cbid)
-{
-	return cbid > 0 && cbid < FAKE_CBID_MAX && cupti.driver_cbid[cbid];
-}
-
-static uint32_t tool_correlate(int cbid, bool is_launch)
+static uint32_t tool_correlate(int kind, int cbid, bool is_launch)
 {
 	uint32_t id = 0;
 
 	pthread_mutex_lock(&cupti_lock);
-	if (all_calls_count() || call_is_recorded(cbid) ||
+	if (all_calls_count() || cupti_call_is_recorded(kind, cbid) ||
 	    (is_launch && cupti.is_on[WTCUPTI_KIND_CONCURRENT_KERNEL]))
 		id = ++cupti.last_correlation;
 	pthread_mutex_unlock(&cupti_lock);
@@ -292,10 +294,11 @@ static void write_external(uint32_t correlation)
 	}
 }
 
-static void tool_call(int cbid, uint32_t correlation, int64_t start_ns, int64_t end_ns, int result)
+static void tool_call(int kind, int cbid, uint32_t correlation, int64_t start_ns, int64_t end_ns,
+                      int result)
 {
 	struct wtcupti_activity_api r = {
-	        .kind = WTCUPTI_KIND_DRIVER,
+	        .kind = kind,
 	        .cbid = (wtcupti_callback_id)cbid,
 	        .start = cupti_time(start_ns),
 	        .end = cupti_time(end_ns),
@@ -306,7 +309,7 @@ static void tool_call(int cbid, uint32_t correlation, int64_t start_ns, int64_t 
 	bool is_wanted, wants_external;
 
 	pthread_mutex_lock(&cupti_lock);
-	is_wanted = call_is_recorded(cbid);
+	is_wanted = cupti_call_is_recorded(kind, cbid);
 	wants_external = cupti.is_on[WTCUPTI_KIND_EXTERNAL_CORRELATION];
 	r.thread_id = cupti.thread_id_type == WTCUPTI_THREAD_ID_SYSTEM
 	                      ? (uint32_t)syscall(SYS_gettid)
@@ -316,7 +319,7 @@ static void tool_call(int cbid, uint32_t correlation, int64_t start_ns, int64_t 
 		return;
 	if (wants_external)
 		write_external(correlation);
-	append(WTCUPTI_KIND_DRIVER, &r, true);
+	append(kind, &r, true);
 }
 
 static void tool_op(const struct fake_op *op)
@@ -374,6 +377,9 @@ static void write_context(uint32_t device, uint32_t context_id, uint32_t null_st
 
 static void tool_context(uint32_t device, uint32_t context_id, uint32_t null_stream_id)
 {
+	pthread_mutex_lock(&cupti_lock);
+	cupti_calls_note_context();
+	pthread_mutex_unlock(&cupti_lock);
 	if (is_on(WTCUPTI_KIND_CONTEXT))
 		write_context(device, context_id, null_stream_id);
 }

@@ -44,9 +44,10 @@ struct fake_sync {
 
 struct fake_tools {
 	/* A call begins: the next correlation id if this call takes one, else 0. */
-	uint32_t (*correlate)(int cbid, bool is_launch);
-	/* A call ended; no lock is held. */
-	void (*call)(int cbid, uint32_t correlation, int64_t start_ns, int64_t end_ns, int result);
+	uint32_t (*correlate)(int kind, int cbid, bool is_launch);
+	/* A call ended; no lock is held. `kind`: whose call, WTCUPTI_KIND_DRIVER or _RUNTIME. */
+	void (*call)(int kind, int cbid, uint32_t correlation, int64_t start_ns, int64_t end_ns,
+	             int result);
 	/* Work was given to the device; its end may lie in the future. */
 	void (*op)(const struct fake_op *op);
 	void (*sync)(const struct fake_sync *sync);
@@ -66,5 +67,13 @@ struct fake_driver {
 };
 
 const struct fake_driver *wtfake_driver(void);
+
+/*
+ * For programs that play cudart: between these, the calling thread is inside a
+ * launch call of the runtime with that CUPTI number. Its driver calls share the
+ * runtime call's correlation id and have no record of their own.
+ */
+void wtfake_runtime_begin(int cbid);
+void wtfake_runtime_end(int cbid, wtcu_result result);
 
 #endif /* FAKE_TOOLS_H */

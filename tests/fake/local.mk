@@ -38,6 +38,7 @@ tests_fake_libcuda_so_1_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcuda.so.1
 
 tests_fake_libcupti_so_13_SOURCES = \
 	tests/fake/cupti_buffer.c \
+	tests/fake/cupti_calls.c \
 	tests/fake/cupti_core.c \
 	tests/fake/cupti_int.h \
 	tests/fake/cupti_record.c \
@@ -56,7 +57,8 @@ tests_fake_app_tree_SOURCES = tests/fake/app_tree.c
 tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 
 # What the simulation must do, and our declarations against real headers.
-fake_tests = tests/unit/test_fake tests/unit/test_fake_strict tests/unit/test_abi
+fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
+	tests/unit/test_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
 fake_case = tests/unit/fake_case.c tests/unit/fake_case.h
@@ -64,6 +66,9 @@ fake_libraries = tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
 tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(fake_case)
 tests_unit_test_fake_LDADD = -lm
 EXTRA_tests_unit_test_fake_DEPENDENCIES = $(fake_libraries)
+tests_unit_test_fake_calls_SOURCES = tests/unit/test_fake_calls.c $(fake_case)
+tests_unit_test_fake_calls_LDADD = -lm
+EXTRA_tests_unit_test_fake_calls_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_fake_strict_SOURCES = tests/unit/test_fake_strict.c $(fake_case)
 tests_unit_test_fake_strict_LDADD = -lm
 EXTRA_tests_unit_test_fake_strict_DEPENDENCIES = $(fake_libraries)

@@ -75,7 +75,9 @@ static void api_bind(void)
 	BIND(cuGetProcAddress);
 	BIND(cuptiActivityRegisterCallbacks);
 	BIND(cuptiActivityEnable);
+	BIND(cuptiActivityDisable);
 	BIND(cuptiActivityEnableDriverApi);
+	BIND(cuptiActivityEnableRuntimeApi);
 	BIND(cuptiActivityFlushAll);
 	BIND(cuptiActivityGetNextRecord);
 	BIND(cuptiActivityGetNumDroppedRecords);
@@ -83,6 +85,8 @@ static void api_bind(void)
 	BIND(cuptiSubscribe);
 	BIND(cuptiGetTimestamp);
 	BIND(cuptiFinalize);
+	BIND(wtfake_runtime_begin);
+	BIND(wtfake_runtime_end);
 #undef BIND
 }
 
@@ -207,6 +211,10 @@ static void record_take(const struct wtcupti_activity *record, size_t bytes)
 			found->call_correlation[found->call_count] = call->correlation_id;
 			found->call_result[found->call_count++] = (int32_t)call->return_value;
 		}
+		break;
+	case WTCUPTI_KIND_RUNTIME:
+		found->runtime = *call;
+		found->runtime_count++;
 		break;
 	case WTCUPTI_KIND_EXTERNAL_CORRELATION:
 		found->external_count++;

@@ -25,9 +25,10 @@ struct case_found {
 	int64_t value[32];
 	struct case_kernel kernel[CASE_KERNELS_MAX];
 	int kernel_count;
-	int call_count; /* driver records */
+	int call_count, runtime_count; /* driver and runtime records */
 	uint32_t call_correlation[64];
 	int32_t call_result[64];
+	struct wtcupti_activity_api runtime; /* the last of the runtime's */
 	int external_count, memcpy_count, sync_count, context_count;
 	char truth[16384]; /* what WTFAKE_TRUTH holds */
 };
@@ -59,8 +60,8 @@ struct case_api {
 	wtcu_get_proc_address_v2_fn cuGetProcAddress_v2;
 	wtcu_get_proc_address_fn cuGetProcAddress;
 	wtcupti_register_callbacks_fn cuptiActivityRegisterCallbacks;
-	wtcupti_activity_kind_fn cuptiActivityEnable;
-	wtcupti_enable_api_fn cuptiActivityEnableDriverApi;
+	wtcupti_activity_kind_fn cuptiActivityEnable, cuptiActivityDisable;
+	wtcupti_enable_api_fn cuptiActivityEnableDriverApi, cuptiActivityEnableRuntimeApi;
 	wtcupti_flush_all_fn cuptiActivityFlushAll;
 	wtcupti_next_record_fn cuptiActivityGetNextRecord;
 	wtcupti_dropped_records_fn cuptiActivityGetNumDroppedRecords;
@@ -68,6 +69,8 @@ struct case_api {
 	wtcupti_subscribe_fn cuptiSubscribe;
 	wtcupti_get_timestamp_fn cuptiGetTimestamp;
 	wtcupti_finalize_fn cuptiFinalize;
+	void (*wtfake_runtime_begin)(int cbid);
+	void (*wtfake_runtime_end)(int cbid, wtcu_result result);
 };
 extern struct case_api api;
 

@@ -246,20 +246,22 @@ int synth_call_record(struct synth *synth, const struct synth_launch *launch, ui
 	return err;
 }
 
-int synth_link_record(struct synth *synth, uint32_t correlation_id, uint32_t thread32,
-                      uint64_t start_ns)
+static int put_link(struct synth *synth, const struct wt_link *link)
 {
-	struct wt_link link = {.start_ns = start_ns,
-	                       .duration_ns = LINK_TAKES_NS,
-	                       .correlation_id = correlation_id,
-	                       .thread32 = thread32};
 	int err;
 
 	wt_add_relaxed(&synth->producer->links_seen, 1);
-	err = wt_ring_put(&synth->ring[WT_RING_ACTIVITY], WT_KIND_LINK, 1, &link, sizeof(link));
+	err = wt_ring_put(&synth->ring[WT_RING_ACTIVITY], WT_KIND_LINK, 1, link, sizeof(*link));
 	if (err)
 		wt_add_relaxed(&synth->producer->links_dropped_ring, 1);
 	return err;
+}
+
+int synth_link_record(struct synth *synth, uint32_t correlation_id, uint32_t thread32,
+                      uint64_t start_ns)
+{
+	return put_link(synth,
+	                &(struct wt_link){start_ns, LINK_TAKES_NS, correlation_id, thread32, 0});
 }
 
 static int put_kernel(struct synth *synth, const struct wt_kernel *record)
@@ -342,6 +344,25 @@ void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned
 		record.graph_id = 3;
 		record.graph_node_id = 100 + i;
 		put_kernel(synth, &record);
+	}
+}
+
+void synth_multi(struct synth *synth, const struct synth_launch *given, unsigned count)
+{
+	struct synth_launch launch = *given;
+	struct wt_link link = {.duration_ns = CALL_TAKES_NS + 100, .flags = WT_LINK_RUNTIME};
+	unsigned stored = 0;
+
+	link.correlation_id = atomic_fetch_add(&synth->next_correlation, 1);
+	link.thread32 = launch.thread32;
+	launch.entry_ns = next_entry_ns(synth);
+	link.start_ns = launch.entry_ns - 50;
+	for (; stored < count; stored++, launch.grid++)
+		synth_call_record(synth, &launch, NULL);
+	put_link(synth, &link);
+	while (stored-- > 0) { /* the last device is the first to be done */
+		launch.grid--;
+		synth_kernel_record(synth, &launch, link.correlation_id);
 	}
 }
 

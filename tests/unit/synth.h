@@ -68,6 +68,10 @@ int synth_kernel_record(struct synth *synth, const struct synth_launch *launch,
 /* A graph launch with `nodes` kernels. */
 void synth_graph(struct synth *synth, const struct synth_launch *launch, unsigned nodes);
 
+/* One call of cudart that launches on `count` devices: a launch record each with the same stamps,
+ * one runtime record, a kernel each with the same id and a grid one larger than the one before. */
+void synth_multi(struct synth *synth, const struct synth_launch *launch, unsigned count);
+
 /* Orderly end: what the library's exit handler does last. */
 void synth_finish(struct synth *synth);
 

@@ -89,6 +89,7 @@ static void produce_classes(void)
 		                                     .without_link = true});
 	synth_graph(&s, &usual, 40);
 	synth_graph(&s, &(struct synth_launch){.thread32 = 12, .name_id = name}, 10);
+	synth_multi(&s, &(struct synth_launch){.thread32 = 11, .grid = 500}, 4);
 	/* the kernel first, its link a while later */
 	usleep(1000);
 	late_entry = synth_now_ns();
@@ -141,7 +142,7 @@ static void test_classes(void)
 	ok(synth_run_file(folder, file), "one run file");
 	is_i64(synth_segments_left(folder), 0, "no segment is left");
 	check_sums("classes");
-	is_i64(query("SELECT launches_linked FROM loss"), 103, "linked");
+	is_i64(query("SELECT launches_linked FROM loss"), 107, "linked");
 	is_i64(query("SELECT launches_linked_by_order FROM loss"), 1, "of these one by order");
 	is_i64(query("SELECT launches_failed FROM loss"), 3, "failed");
 	is_i64(query("SELECT launches_captured FROM loss"), 12, "captured");
@@ -152,6 +153,12 @@ static void test_classes(void)
 	       "graph nodes are linked to their graph launch");
 	is_i64(query("SELECT count(DISTINCT launch_seq) FROM kernel_exec WHERE graph_id = 3"), 2,
 	       "of which there are two");
+	is_i64(query("SELECT count(*) FROM launch v JOIN launch_call l ON l.process_id = "
+	             "v.process_id AND l.seq = v.launch_seq WHERE v.grid_x BETWEEN 500 AND 503 AND "
+	             "l.grid_x = v.grid_x AND link = 1"),
+	       4, "one call on four devices: each kernel to its launch");
+	is_i64(query("SELECT count(*) FROM launch WHERE link <> 2 AND entry_ns > start_ns"), 0,
+	       "no kernel before its call");
 	is_i64(query("SELECT kernels_cupti_only FROM loss"), 1, "a kernel without a call");
 	is_i64(query("SELECT unexplained FROM loss"), 1, "which nothing explains");
 	is_i64(query("SELECT kernels_no_time FROM loss"), 1, "a kernel without time");
@@ -232,6 +239,9 @@ static void test_daemon_killed(void)
 			                                     .grid = 100 + (uint32_t)(i % 7)});
 			if (i % 100 == 0)
 				synth_graph(&s, &(struct synth_launch){.thread32 = 6}, 3);
+			if (i % 100 == 50)
+				synth_multi(&s, &(struct synth_launch){.thread32 = 7, .grid = 50},
+				            3);
 			if (i % 15 == 0)
 				usleep(1000);
 		}
@@ -360,7 +370,9 @@ static void test_superseded(void)
 	kill(daemon, SIGTERM);
 	is_i64(synth_daemon_wait(daemon), 0, "an orderly end");
 	ok(synth_run_file(folder, file), "one run file");
-	is_i64(query("SELECT count(*) FROM proc WHERE state = 'killed'"), 2, "two ended");
+	is_i64(query("SELECT count(*) FROM proc WHERE state = 'replaced'"), 1, "replaced by exec");
+	is_i64(query("SELECT count(*) FROM proc WHERE state = 'killed'"), 1, "killed");
+	is_i64(query("SELECT count(*) FROM proc WHERE state = 'live'"), 1, "live");
 	is_i64(query("SELECT count(*) FROM launch_call"), 3, "all was stored");
 	synth_unmap(&older);
 	synth_unmap(&newer);

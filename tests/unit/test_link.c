@@ -19,7 +19,7 @@ static int on_kernel(void *arg, const struct wt_linker_kernel *kernel, enum wt_l
 	(void)is_graph_call;
 	how_count[how]++;
 	if (kernel->exec_id < 256)
-		seq_of_exec[kernel->exec_id] = (int64_t)seq;
+		seq_of_exec[kernel->exec_id] = how == WT_LINK_NO_CALL ? -1 : (int64_t)seq;
 	return 0;
 }
 
@@ -40,10 +40,12 @@ static int on_save(void *arg, uint32_t correlation_id, uint64_t seq, bool is_gra
 	return 0;
 }
 
-static int on_forget(void *arg, uint32_t correlation_id)
+static int on_forget(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph)
 {
 	(void)arg;
 	(void)correlation_id;
+	(void)seq;
+	(void)is_graph;
 	forgotten_count++;
 	return 0;
 }
@@ -86,9 +88,32 @@ static void graph_call(struct wt_linker *linker, uint64_t seq, uint32_t thread, 
 
 static void link_at(struct wt_linker *linker, uint32_t id, uint32_t thread, uint64_t start)
 {
-	const struct wt_link l = {start, id, thread};
+	const struct wt_link l = {start, 20, id, thread, 0};
 
 	wt_linker_link(linker, &l, SECOND);
+}
+
+/* A record of any interval and kind. */
+static void record(struct wt_linker *linker, uint32_t id, uint32_t thread, uint64_t start,
+                   uint64_t end, uint32_t flags)
+{
+	const struct wt_link l = {start, end ? (uint32_t)(end - start) : WT_LINK_DURATION_MAX_NS,
+	                          id, thread, flags};
+
+	wt_linker_link(linker, &l, SECOND);
+}
+
+static void call_of(struct wt_linker *linker, uint64_t seq, uint32_t thread, uint64_t entry,
+                    uint64_t geometry, uint32_t tid)
+{
+	const struct wt_linker_call c = {.seq = seq,
+	                                 .entry_ns = entry,
+	                                 .return_ns = entry + 100,
+	                                 .geometry = geometry,
+	                                 .thread32 = thread,
+	                                 .tid = tid};
+
+	wt_linker_call(linker, &c, SECOND);
 }
 
 /* The seq a kernel was linked to, or -1 if it waits. */
@@ -122,13 +147,122 @@ static void test_exact(void)
 	is_i64(saved_count, 0, "nothing to save: all came in one batch");
 	is_i64(wt_linker_low_seq(linker), 3, "all decided");
 	is_i64(class_count[WT_LAUNCH_LINKED], 3, "three linked");
-	/* clock slack */
+	/* clock slack: only where record and call touch */
 	call(linker, 3, 10, 5000, 0, 0);
-	link_at(linker, 103, 10, 4000);
+	record(linker, 103, 10, 4000, 5050, 0);
 	is_i64(kernel(linker, 3, 103, false, 6000, 5), 3, "a start 1 us before the entry");
 	call(linker, 4, 10, 15000, 0, 0);
-	link_at(linker, 104, 10, 12000);
+	record(linker, 104, 10, 12000, 15050, 0);
 	is_i64(kernel(linker, 4, 104, false, 16000, 5), -1, "but not 3 us");
+	wt_linker_destroy(linker);
+}
+
+/* Where calls were dropped, the record of one must not be handed to the next. */
+static void test_missing_call(void)
+{
+	struct wt_linker *linker = make();
+
+	call(linker, 1, 10, 1400, 0, 0); /* 0, at 1200, was dropped */
+	call(linker, 2, 10, 1600, 0, 0);
+	link_at(linker, 100, 10, 1210);
+	link_at(linker, 101, 10, 1410);
+	link_at(linker, 102, 10, 1610);
+	is_i64(kernel(linker, 0, 100, false, 1350, 5), -1, "a record that touches no call");
+	is_i64(kernel(linker, 1, 101, false, 1550, 5), 1, "does not take that of the next");
+	is_i64(kernel(linker, 2, 102, false, 1750, 5), 2, "nor shift those that follow");
+	wt_linker_end(linker, true, SECOND);
+	is_i64(how_count[WT_LINK_NO_CALL], 1, "its kernel is of no call");
+	wt_linker_destroy(linker);
+}
+
+static void test_runtime(void)
+{
+	struct wt_linker *linker = make();
+
+	call(linker, 0, 10, 9000, 0, 0);
+	call(linker, 1, 10, 9300, 0, 0);
+	call(linker, 2, 10, 9600, 0, 0);
+	record(linker, 100, 10, 1000, 9110, WT_LINK_RUNTIME);
+	is_i64(kernel(linker, 0, 100, false, 9900, 5), 0, "first launch: loading came before");
+	record(linker, 101, 10, 9200, 9450, WT_LINK_RUNTIME);
+	record(linker, 101, 10, 9310, 9390, 0);
+	is_i64(kernel(linker, 1, 101, false, 9900, 5), 1, "a second record of a call is no other");
+	record(linker, 102, 10, 9610, 9690, 0);
+	record(linker, 102, 10, 9550, 9750, WT_LINK_RUNTIME);
+	is_i64(kernel(linker, 2, 102, false, 9900, 5), 2, "in whatever order");
+	/* so long that its end is not told: the first call after its start */
+	call(linker, 3, 10, 20000, 0, 0);
+	call(linker, 4, 10, 20300, 0, 0);
+	record(linker, 103, 10, 11000, 0, WT_LINK_RUNTIME);
+	record(linker, 104, 10, 20250, 20450, WT_LINK_RUNTIME);
+	is_i64(kernel(linker, 4, 104, false, 21000, 5), 4, "the next one keeps its own");
+	is_i64(kernel(linker, 3, 103, false, 21000, 5), 3, "more than four seconds");
+	/* a runtime record around a graph launch */
+	graph_call(linker, 0, 10, 30000);
+	record(linker, 105, 10, 29900, 30200, WT_LINK_RUNTIME);
+	is_i64(kernel(linker, 5, 105, true, 31000, 1), 0, "a node");
+	is_i64(kernel(linker, 6, 105, true, 31000, 2), 0, "and another");
+	wt_linker_end(linker, true, SECOND);
+	is_i64(class_count[WT_LAUNCH_LINKED], 5, "five launches, each with one kernel");
+	is_i64(saved_count, forgotten_count, "nothing stays saved");
+	wt_linker_destroy(linker);
+}
+
+/* One call on three devices: three launch records with the same stamps, one id. */
+static void test_group(void)
+{
+	struct wt_linker *linker = make();
+
+	for (uint64_t seq = 0; seq < 3; seq++)
+		call_of(linker, seq, 10, 1000, 50 + seq % 2, 0);
+	call(linker, 3, 10, 1200, 0, 0);
+	record(linker, 100, 10, 900, 1150, WT_LINK_RUNTIME);
+	is_i64(kernel(linker, 0, 100, false, 2000, 51), 1, "the one of its geometry");
+	is_i64(kernel(linker, 1, 100, false, 2000, 50), 0, "then the first");
+	is_i64(kernel(linker, 2, 100, false, 2000, 50), 2, "then the other");
+	is_i64(kernel(linker, 3, 100, false, 2000, 50), -1, "a fourth has none");
+	wt_linker_destroy(linker);
+
+	linker = make();
+	is_i64(kernel(linker, 0, 100, false, 2000, 50), -1, "kernels first");
+	is_i64(kernel(linker, 1, 100, false, 2000, 50), -1, "both");
+	for (uint64_t seq = 0; seq < 2; seq++)
+		call_of(linker, seq, 10, 1000, 50, 0);
+	record(linker, 100, 10, 1010, 1090, 0);
+	is_i64(seq_of_exec[0], 0, "a driver record is of all with the same stamps");
+	is_i64(seq_of_exec[1], 1, "served in order");
+	wt_linker_destroy(linker);
+
+	/* two launches within one call of cudart: kernels of the one id go by geometry */
+	linker = make();
+	call_of(linker, 0, 10, 1000, 50, 0);
+	call_of(linker, 1, 10, 1200, 51, 0);
+	record(linker, 100, 10, 900, 1400, WT_LINK_RUNTIME);
+	wt_linker_settle(linker, SECOND);
+	is_i64(saved_count, 2, "both are saved");
+	is_i64(kernel(linker, 0, 100, false, 2000, 51), 1, "the second's kernel");
+	is_i64(kernel(linker, 1, 100, false, 2000, 50), 0, "the first's");
+	is_i64(forgotten_count, 2, "both are forgotten");
+	wt_linker_destroy(linker);
+}
+
+/* cuptiSetThreadIdType: records with the kernel's thread id. */
+static void test_thread_ids(void)
+{
+	struct wt_linker *linker = make();
+
+	link_at(linker, 100, 5001, 1010);
+	call_of(linker, 0, 0x7f001000, 1000, 5, 5001);
+	call_of(linker, 1, 0x7f002000, 1000, 5, 5002);
+	link_at(linker, 101, 5002, 1010);
+	wt_linker_settle(linker, SECOND);
+	is_i64(kernel(linker, 0, 100, false, 2000, 5), 0, "by thread id, record first");
+	is_i64(kernel(linker, 1, 101, false, 2000, 5), 1, "by thread id, call first");
+	/* a pthread_self() that looks like another thread's id comes first */
+	call_of(linker, 2, 5003, 3000, 5, 5004);
+	call_of(linker, 3, 0x7f003000, 3000, 5, 5003);
+	link_at(linker, 102, 5003, 3010);
+	is_i64(kernel(linker, 2, 102, false, 4000, 5), 2, "pthread_self() goes before");
 	wt_linker_destroy(linker);
 }
 
@@ -249,6 +383,39 @@ static void test_order(void)
 	wt_linker_destroy(linker);
 }
 
+/* Records were lost: what is left is joined, but never against time or against a known id. */
+static void test_order_with_losses(void)
+{
+	struct wt_linker *linker = make();
+	bool is_good = true;
+
+	for (uint64_t i = 0; i < 200; i++) {
+		if (i % 3)
+			call(linker, i, 10, 100000 + 10000 * i, 0, 0);
+		if (i % 7 == 0)
+			link_at(linker, (uint32_t)(1000 + i), 10, 100010 + 10000 * i);
+	}
+	for (uint64_t i = 0; i < 200; i++)
+		kernel(linker, (int64_t)i, (uint32_t)(1000 + i), false, 100150 + 10000 * i, 5);
+	wt_linker_end(linker, true, SECOND);
+	ok(how_count[WT_LINK_ORDER] > 0, "%d by order", how_count[WT_LINK_ORDER]);
+	for (int64_t i = 0; i < 200; i++) {
+		if (seq_of_exec[i] < 0)
+			continue;
+		is_good = is_good && seq_of_exec[i] <= i;
+		is_good = is_good && (seq_of_exec[i] % 7 || seq_of_exec[i] == i);
+	}
+	ok(is_good, "none to a call made later, none to a call with another id");
+	wt_linker_destroy(linker);
+
+	linker = make();
+	call(linker, 0, 10, 50000, 0, 0);
+	kernel(linker, 0, 50, false, 0, 5);
+	wt_linker_end(linker, true, SECOND);
+	is_i64(how_count[WT_LINK_ORDER], 1, "without a time, order alone decides");
+	wt_linker_destroy(linker);
+}
+
 static void test_graph(void)
 {
 	struct wt_linker *linker = make();
@@ -272,7 +439,7 @@ static void test_restart(void)
 	struct wt_linker_kernel k = {3, 4000, 5, 72, false};
 
 	wt_linker_restore_start(linker, 10);
-	wt_linker_restore_link(linker, 70, 10, false, 0, SECOND);
+	wt_linker_restore_link(linker, 70, 10, false, 5, 0, SECOND);
 	wt_linker_restore_call(linker, &c, false, SECOND);
 	c = (struct wt_linker_call){
 	        .seq = 11, .entry_ns = 2000, .return_ns = 2100, .thread32 = 1, .geometry = 5};
@@ -312,10 +479,15 @@ int main(void)
 {
 	test_map();
 	test_exact();
+	test_missing_call();
+	test_runtime();
+	test_group();
+	test_thread_ids();
 	test_late();
 	test_classes();
 	test_age();
 	test_order();
+	test_order_with_losses();
 	test_graph();
 	test_restart();
 	return tap_done();

@@ -153,8 +153,7 @@ static void test_arming(void)
 	   "a link from a runtime call: its whole interval");
 	mock_runtime(211, 1000, UINT64_C(6000000000));
 	mock_flush_all(0);
-	ok(mock_ring_last(WT_KIND_LINK, links) &&
-	           links[0].duration_ns == WT_LINK_DURATION_MAX_NS,
+	ok(mock_ring_last(WT_KIND_LINK, links) && links[0].duration_ns == WT_LINK_DURATION_MAX_NS,
 	   "a call of more than four seconds");
 	is_i64(app.kernels, 0, "nothing for the application outside a session");
 	is_i64(app.requested, 0, "nor a buffer asked for");
