@@ -175,7 +175,7 @@ static void take_buffer(wtcu_context context, uint32_t stream_id, uint8_t *buffe
 	struct wt_feed feed;
 
 	wt_clock_map_now(&clock);
-	wt_batch_init(&batch, &clock);
+	wt_batch_init(&batch);
 	wt_feed_init(&feed, &clock, context, stream_id);
 	feed.is_on = feed.is_on && is_ours; /* a foreign buffer goes to the application whole */
 	read_records(buffer, valid_size, &batch, &feed);

@@ -131,28 +131,25 @@ void wt_cupti_switch_kind_down(int kind);
 #define WT_CLOCK_ANCHORS 16
 
 /*
- * CUPTI's clock is CLOCK_REALTIME until the application registers a clock of its own
- * (torch.profiler does: the time-stamp counter). From then on records carry that one, and
- * anchors, pairs of both clocks, take them back.
+ * The clock that the application's profiler gave CUPTI (torch.profiler: the time-stamp counter), as
+ * pairs with CLOCK_REALTIME, which CUPTI itself stays on.
  */
 struct wt_clock_map {
-	uint32_t count; /* 0 = CUPTI runs on CLOCK_REALTIME */
-	uint64_t now_ns;
+	uint32_t count; /* 0 = the application gave none: CLOCK_REALTIME */
 	struct wt_clock_anchor {
 		uint64_t app;
 		uint64_t realtime_ns;
 	} anchor[WT_CLOCK_ANCHORS];
 };
 
-/* The application's clock from now on; NULL = CUPTI's own again. */
+/* The application's clock from now on. Calls it. */
 void wt_clock_set_source(wtcupti_timestamp_fn source);
-bool wt_clock_is_source(wtcupti_timestamp_fn source);
 
 /* Takes a fresh anchor if needed and copies the map. Calls the application's clock. */
 void wt_clock_map_now(struct wt_clock_map *ret_map);
 
-/* A record's time in CLOCK_REALTIME ns; 0 for 0 and for a time that fits neither clock. */
-uint64_t wt_clock_realtime(const struct wt_clock_map *map, uint64_t t);
+/* A record's time in the application's clock; 0 stays 0. */
+uint64_t wt_clock_to_app(const struct wt_clock_map *map, uint64_t realtime_ns);
 
 /* The WT_KIND_CLOCK record: the same instant on all clocks, the narrowest of several tries. */
 void wt_clock_sample(struct wt_clock *ret_clock);
@@ -164,7 +161,6 @@ void wt_clock_sample(struct wt_clock *ret_clock);
 /* Records on their way into ring 1; on the stack of one completed-buffer callback. */
 struct wt_batch {
 	struct wt_view *view; /* NULL until a record needs it */
-	const struct wt_clock_map *clock;
 	int link_idx; /* cell that takes links, -1 = none open */
 	uint32_t used;
 	struct wt_batch_cell {
@@ -175,7 +171,7 @@ struct wt_batch {
 	} cell[WT_BATCH_CELLS];
 };
 
-void wt_batch_init(struct wt_batch *batch, const struct wt_clock_map *clock);
+void wt_batch_init(struct wt_batch *batch);
 void wt_batch_add(struct wt_batch *batch, const struct wtcupti_activity *record, size_t bytes);
 void wt_batch_flush(struct wt_batch *batch);
 

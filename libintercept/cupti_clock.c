@@ -1,12 +1,11 @@
 /*
- * cupti_clock.c - CUPTI's clock against CLOCK_REALTIME.
+ * cupti_clock.c - the application's own CUPTI clock, and the clock records.
  *
- * By default they are the same. An application's profiler may give CUPTI a clock of its own
- * (cuptiActivityRegisterTimestampCallback): torch.profiler registers the time-stamp counter,
- * in ticks, for every session and never takes it back. It must have it, or its own trace is
- * wrong; so from then on we convert. A record may carry either clock, whichever CUPTI used
- * when it made the time: both are told apart by which one puts the record near the present.
- * What fits neither (CUPTI interpolated across the change) has no time: 0.
+ * CUPTI runs on CLOCK_REALTIME, and so do we. A profiler may give CUPTI a clock of its own
+ * (cuptiActivityRegisterTimestampCallback): torch.profiler registers the time-stamp counter, in
+ * ticks, for every session. CUPTI never gets to see it: it would rescale our records, and times that
+ * CUPTI holds at the moment of a change are spoilt (measured, CUPTI 13.0). Instead the copies made
+ * for that profiler are converted, which is all it can see.
  *
  * Anchors are pairs (application's clock, CLOCK_REALTIME) taken by calling the application's
  * clock between two reads of ours. Times between two anchors are interpolated, so that a clock
@@ -19,7 +18,6 @@
 #define ANCHOR_SPACING_NS UINT64_C(50000000)
 #define ANCHOR_TRIES 4
 #define CLOCK_TRIES 8
-#define PLAUSIBLE_NS INT64_C(3600000000000) /* a record is at most this far from now */
 
 static struct {
 	pthread_mutex_t lock;
@@ -92,22 +90,11 @@ void wt_clock_set_source(wtcupti_timestamp_fn source)
 	wt_store_release(&is_foreign, 1);
 }
 
-bool wt_clock_is_source(wtcupti_timestamp_fn source)
-{
-	bool is_source;
-
-	pthread_mutex_lock(&state.lock);
-	is_source = state.source == source;
-	pthread_mutex_unlock(&state.lock);
-	return is_source;
-}
-
 void wt_clock_map_now(struct wt_clock_map *ret_map)
 {
 	wtcupti_timestamp_fn source;
 
 	ret_map->count = 0;
-	ret_map->now_ns = wt_now_ns();
 	/* Not in a forked child, which may have inherited the lock in a locked state. */
 	if (!wt_load_acquire(&is_foreign) || !wt_cupti_is_recording())
 		return;
@@ -125,42 +112,31 @@ void wt_clock_map_now(struct wt_clock_map *ret_map)
 	pthread_mutex_lock(&state.lock);
 	*ret_map = state.map;
 	pthread_mutex_unlock(&state.lock);
-	ret_map->now_ns = wt_now_ns();
 }
 
-static bool is_near(const struct wt_clock_map *map, uint64_t t)
-{
-	int64_t distance = (int64_t)(t - map->now_ns);
-
-	return distance > -PLAUSIBLE_NS && distance < PLAUSIBLE_NS;
-}
-
-uint64_t wt_clock_realtime(const struct wt_clock_map *map, uint64_t t)
+uint64_t wt_clock_to_app(const struct wt_clock_map *map, uint64_t realtime_ns)
 {
 	const struct wt_clock_anchor *left, *right;
-	double slope = 1;
-	uint64_t converted;
+	double rate = 1;
 	uint32_t i = 1;
 
-	if (!map->count || !t || is_near(map, t))
-		return t;
-	while (i + 1 < map->count && map->anchor[i].app < t)
+	if (!map->count || !realtime_ns)
+		return realtime_ns;
+	while (i + 1 < map->count && map->anchor[i].realtime_ns < realtime_ns)
 		i++;
 	left = &map->anchor[map->count > 1 ? i - 1 : 0];
 	right = &map->anchor[map->count > 1 ? i : 0];
 	if (right->app > left->app && right->realtime_ns > left->realtime_ns)
-		slope = (double)(right->realtime_ns - left->realtime_ns) /
-		        (double)(right->app - left->app);
-	converted =
-	        left->realtime_ns + (uint64_t)(int64_t)((double)(int64_t)(t - left->app) * slope);
-	return is_near(map, converted) ? converted : 0;
+		rate = (double)(right->app - left->app) /
+		       (double)(right->realtime_ns - left->realtime_ns);
+	/* Rounded towards zero: a tick at most, and libm stays out of the preload. */
+	return left->app + (uint64_t)(int64_t)((double)(int64_t)(realtime_ns - left->realtime_ns) * rate);
 }
 
 void wt_clock_sample(struct wt_clock *ret_clock)
 {
 	bool has_cupti = wt_cupti_is_recording() && wt_cupti.get_timestamp;
 	struct wt_clock best = {.bracket_ns = UINT32_MAX};
-	struct wt_clock_map map;
 
 	for (int i = 0; i < CLOCK_TRIES; i++) {
 		struct wt_clock now = {0};
@@ -177,7 +153,5 @@ void wt_clock_sample(struct wt_clock *ret_clock)
 		now.bracket_ns = (uint32_t)(after - before);
 		best = now;
 	}
-	wt_clock_map_now(&map);
-	best.cupti_ns = wt_clock_realtime(&map, best.cupti_ns);
 	*ret_clock = best;
 }

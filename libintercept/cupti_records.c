@@ -18,10 +18,9 @@
 #define HAS(type, member, bytes) WTCUPTI_HAS(struct wtcupti_activity_##type, member, bytes)
 #define SEGMENT_WAITS 20 /* times 1 ms, while another thread makes the segment */
 
-void wt_batch_init(struct wt_batch *batch, const struct wt_clock_map *clock)
+void wt_batch_init(struct wt_batch *batch)
 {
 	batch->view = wt_segment_view(false);
-	batch->clock = clock;
 	batch->link_idx = -1;
 	batch->used = 0;
 }
@@ -152,8 +151,8 @@ static void add_kernel(struct wt_batch *batch, const struct wtcupti_activity_ker
 		return;
 	}
 	wt_add_relaxed(&batch->view->producer->kernels_seen, 1);
-	kernel.start_ns = wt_clock_realtime(batch->clock, from->start);
-	kernel.end_ns = wt_clock_realtime(batch->clock, from->end);
+	kernel.start_ns = from->start;
+	kernel.end_ns = from->end;
 	kernel.correlation_id = from->correlation_id;
 	kernel.context_id = from->context_id;
 	kernel.stream_id = from->stream_id;
@@ -182,8 +181,8 @@ static void add_memcpy(struct wt_batch *batch, const struct wtcupti_activity_mem
 		count_unknown(batch);
 		return;
 	}
-	copy.start_ns = wt_clock_realtime(batch->clock, from->start);
-	copy.end_ns = wt_clock_realtime(batch->clock, from->end);
+	copy.start_ns = from->start;
+	copy.end_ns = from->end;
 	copy.bytes = from->bytes;
 	copy.correlation_id = from->correlation_id;
 	copy.context_id = from->context_id;
@@ -209,8 +208,8 @@ static void add_memset(struct wt_batch *batch, const struct wtcupti_activity_mem
 		count_unknown(batch);
 		return;
 	}
-	copy.start_ns = wt_clock_realtime(batch->clock, from->start);
-	copy.end_ns = wt_clock_realtime(batch->clock, from->end);
+	copy.start_ns = from->start;
+	copy.end_ns = from->end;
 	copy.bytes = from->bytes;
 	copy.correlation_id = from->correlation_id;
 	copy.context_id = from->context_id;
@@ -239,8 +238,8 @@ static void add_sync(struct wt_batch *batch, const struct wtcupti_activity_synch
 	 * records; they are no waits. */
 	if (HAS(synchronization, return_value, bytes) && from->return_value)
 		return;
-	sync.start_ns = wt_clock_realtime(batch->clock, from->start);
-	sync.end_ns = wt_clock_realtime(batch->clock, from->end);
+	sync.start_ns = from->start;
+	sync.end_ns = from->end;
 	sync.correlation_id = from->correlation_id;
 	sync.context_id = from->context_id;
 	sync.stream_id = from->stream_id;
@@ -262,8 +261,8 @@ static void add_overhead(struct wt_batch *batch, const struct wtcupti_activity_o
 	 * H200): no idle time can come of it, and it would take half of the ring. */
 	if (from->overhead_kind == WTCUPTI_OVERHEAD_COMMAND_BUFFER_FULL)
 		return;
-	overhead.start_ns = wt_clock_realtime(batch->clock, from->start);
-	overhead.end_ns = wt_clock_realtime(batch->clock, from->end);
+	overhead.start_ns = from->start;
+	overhead.end_ns = from->end;
 	overhead.type = (uint32_t)from->overhead_kind;
 	overhead.object = (uint32_t)from->object_kind;
 	if (from->object_kind == WTCUPTI_OBJECT_THREAD)
@@ -307,8 +306,8 @@ static void add_link(struct wt_batch *batch, const struct wtcupti_activity_api *
 	if (wt_cupti_launch_call(from->kind, from->cbid) < 0)
 		return;
 	wt_add_relaxed(&batch->view->producer->links_seen, 1);
-	link.start_ns = wt_clock_realtime(batch->clock, from->start);
-	end_ns = wt_clock_realtime(batch->clock, from->end);
+	link.start_ns = from->start;
+	end_ns = from->end;
 	if (end_ns > link.start_ns)
 		link.duration_ns = end_ns - link.start_ns < WT_LINK_DURATION_MAX_NS
 		                           ? (uint32_t)(end_ns - link.start_ns)

@@ -16,7 +16,7 @@
  *                        the same and can be taken back without ours
  *   flush                passed on first, then the borrowed buffer goes back empty
  *   dropped records      from our own count, for CUPTI's counter resets on reading
- *   time-stamp callback  passed on: the profiler's trace needs it; we convert (cupti_clock.c)
+ *   time-stamp callback  kept from CUPTI: its copies of the records are converted (cupti_clock.c)
  *   attributes           per-thread and pre-zeroed buffers describe the caller's buffers, not
  *                        ours: remembered; others are passed on
  *   subscribe            passed on: we don't use the seat. A refused subscribe_v2 may be our
@@ -91,17 +91,14 @@ void *wt_share_real(const struct wt_share_target *target, const char *symbol)
 	return target->handle ? wt_real_dlsym(target->handle, symbol) : NULL;
 }
 
-/* A moment in the time that records are converted to. */
+/* A moment on the clock of CUPTI's records. */
 static uint64_t session_now_ns(void)
 {
-	struct wt_clock_map map;
-	uint64_t now = 0;
+	uint64_t now_ns = 0;
 
-	wt_clock_map_now(&map);
-	if (!wt_cupti.get_timestamp || wt_cupti.get_timestamp(&now))
-		return map.now_ns;
-	now = wt_clock_realtime(&map, now);
-	return now ? now : map.now_ns;
+	if (!wt_cupti.get_timestamp || wt_cupti.get_timestamp(&now_ns) || !now_ns)
+		return wt_now_ns();
+	return now_ns;
 }
 
 /* ---- kinds */

@@ -66,25 +66,14 @@ WT_EXPORT wtcupti_result cuptiActivityRegisterTimestampCallback(wtcupti_timestam
 wtcupti_result cuptiActivityRegisterTimestampCallback(wtcupti_timestamp_fn timestamp)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, true);
-	wtcupti_result result;
 
 	if (!target.is_shared)
 		return REAL(&target, "cuptiActivityRegisterTimestampCallback",
 		            wtcupti_register_timestamp_fn, (timestamp));
 	if (!timestamp)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
-	/* CUPTI turns GPU times into the clock of the moment when it hands records over, so a change
-	 * spoils those it still holds (measured: all of them, even when the same function is
-	 * registered again, which torch.profiler does for each session). */
-	if (wt_clock_is_source(timestamp))
-		return WTCUPTI_SUCCESS;
-	wt_cupti.flush_all(0);
 	wt_clock_set_source(timestamp);
-	result = REAL(&target, "cuptiActivityRegisterTimestampCallback",
-	              wtcupti_register_timestamp_fn, (timestamp));
-	if (result)
-		wt_clock_set_source(NULL);
-	return result;
+	return WTCUPTI_SUCCESS;
 }
 
 /* ---- the seat */
