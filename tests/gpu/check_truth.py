@@ -40,7 +40,7 @@ REPORTED_ONLY = ("mem",)
 NUMBERS = ("ordinal", "even", "grid", "block", "smem_bytes", "blocks_per_sm", "sms", "sms_used",
            "first_ns", "dur_ns", "underfill_sm_ns", "tail_sm_ns", "active_sm_ns", "block_min_ns",
            "block_max_ns")
-FORMS = ("independent", "shared", "jitter")
+FORMS = ("independent", "shared", "jitter", "grouped")
 
 
 def read_truth(path):
@@ -60,7 +60,7 @@ def read_truth(path):
         else:
           for name in NUMBERS:
             values[name] = int(values[name])
-          for name in ("waves", "grouped") + FORMS:
+          for name in ("waves",) + FORMS:
             values[name] = float(values[name])
           launches.append(values)
   if not launches or not totals:
