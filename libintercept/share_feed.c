@@ -10,8 +10,10 @@
  * of our kinds those that began while the application had the kind on, for the context it asked.
  * A window stays for as long as records of it may still come; the oldest of four goes.
  *
- * Some profilers flush only if they have given a buffer out (Kineto), so one is borrowed when a
- * kind is switched on, used first, and given back empty at a flush.
+ * Some profilers flush only if they have given a buffer out, and take no records otherwise (Kineto),
+ * so one is borrowed when a kind is switched on, held for as long as anything is on, and given back
+ * empty at a flush. Were it filled and delivered, a session longer than our flush period would end
+ * with no buffer out and lose everything (measured with PyTorch 2.11).
  *
  * THREADS. wt_feed_*: the completed-buffer callback, possibly on several threads at once, as with
  * CUPTI itself. wt_share_*: the application's threads. One mutex, held for copies only, never while
@@ -378,13 +380,12 @@ static void deliver(struct wt_feed *feed)
 		                       feed->used_bytes);
 }
 
-/* A buffer of the application's: the one we hold, else a new one. */
+/* A new buffer of the application's. Never the one we hold: that one must stay out until a flush. */
 static void open_out(struct wt_feed *feed)
 {
-	struct held_buffer next = take_held();
+	struct held_buffer next = {0};
 
-	if (!next.buffer)
-		feed->wishes.requested(&next.buffer, &next.bytes, &next.records_max);
+	feed->wishes.requested(&next.buffer, &next.bytes, &next.records_max);
 	feed->out = next.buffer;
 	feed->out_bytes = next.bytes;
 	feed->out_records_max = next.records_max;

@@ -4,8 +4,11 @@
  * enables kinds, runs, flushes, reads, disables, and finalizes. Prints what
  * each session saw. Kernels run before, between and after sessions too.
  *
- *	app_profiler [--sessions N] [--launches N] [--find link|dlopen] [--how HOW]
+ *	app_profiler [--sessions N] [--launches N] [--find link|dlopen] [--how HOW] [--pause-ms N]
  *
+ * With a pause, a session lasts as long before its second half, and is left to CUPTI: no flush in
+ * the middle. Like PyTorch's profiler, it asks for its records at the end only if it has a buffer
+ * out; if not it is blind.
  * `link`: the calls are bound as symbols of the process, so that a preload
  * that exports them is asked first (as for libtorch); `dlopen`: by dlsym.
  */
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/fake/app_driver.h"
 
@@ -40,6 +44,8 @@ static struct {
 	atomic_ulong kernels, drivers, runtimes, copies, buffers, duration_ns;
 } seen;
 
+static atomic_long buffers_out;
+
 static const int kinds[] = {WTCUPTI_KIND_CONCURRENT_KERNEL, WTCUPTI_KIND_MEMCPY,
                             WTCUPTI_KIND_RUNTIME, WTCUPTI_KIND_DRIVER,
                             WTCUPTI_KIND_EXTERNAL_CORRELATION};
@@ -50,6 +56,7 @@ static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
 	*size = BUFFER_BYTES;
 	*max_records = 0;
 	*buffer = aligned_alloc(8, BUFFER_BYTES);
+	atomic_fetch_add(&buffers_out, 1);
 }
 
 static void on_complete(wtcu_context context, uint32_t stream_id, uint8_t *buffer, size_t size,
@@ -59,6 +66,7 @@ static void on_complete(wtcu_context context, uint32_t stream_id, uint8_t *buffe
 
 	(void)context, (void)stream_id, (void)size;
 	atomic_fetch_add(&seen.buffers, 1);
+	atomic_fetch_sub(&buffers_out, 1);
 	while (cupti.next_record(buffer, valid, &record) == WTCUPTI_SUCCESS) {
 		if (record->kind == WTCUPTI_KIND_CONCURRENT_KERNEL) {
 			const struct wtcupti_activity_kernel *k = (const void *)record;
@@ -117,7 +125,7 @@ static void launch(wtcu_function f, int count)
 	APP_CHECK(app.ctx_sync());
 }
 
-static void session(wtcu_function f, int number, int launches)
+static void session(wtcu_function f, int number, int launches, unsigned pause_ms)
 {
 	wtcupti_subscriber subscriber;
 
@@ -126,11 +134,18 @@ static void session(wtcu_function f, int number, int launches)
 	CUPTI_CHECK(cupti.register_callbacks(on_request, on_complete));
 	for (size_t i = 0; i < KIND_COUNT; i++)
 		CUPTI_CHECK(cupti.enable(kinds[i]));
-	launch(f, launches);
-	CUPTI_CHECK(cupti.flush(0));
+	launch(f, launches / 2);
+	usleep(pause_ms * 1000);
+	launch(f, launches - launches / 2);
+	usleep(pause_ms * 1000);
+	if (!pause_ms)
+		CUPTI_CHECK(cupti.flush(0));
 	for (size_t i = 0; i < KIND_COUNT; i++)
 		CUPTI_CHECK(cupti.disable(kinds[i]));
-	CUPTI_CHECK(cupti.flush(WTCUPTI_FLUSH_FORCED));
+	if (!pause_ms || atomic_load(&buffers_out))
+		CUPTI_CHECK(cupti.flush(WTCUPTI_FLUSH_FORCED));
+	else
+		printf("session %d: blind\n", number);
 	CUPTI_CHECK(cupti.unsubscribe(subscriber));
 	CUPTI_CHECK(cupti.finalize());
 	printf("session %d: launches=%d kernels=%lu drivers=%lu runtimes=%lu copies=%lu "
@@ -145,6 +160,7 @@ int main(int argc, char **argv)
 {
 	int sessions = 3;
 	int launches = 40;
+	unsigned pause_ms = 0;
 	const char *from = "link", *how = "getproc_v2";
 	wtcu_function f;
 	wtcu_module module;
@@ -158,6 +174,8 @@ int main(int argc, char **argv)
 			from = argv[i + 1];
 		else if (!strcmp(argv[i], "--how"))
 			how = argv[i + 1];
+		else if (!strcmp(argv[i], "--pause-ms"))
+			pause_ms = (unsigned)atoi(argv[i + 1]);
 	}
 	app_load(how);
 	module = app_start(0, profiler_ptx);
@@ -165,7 +183,7 @@ int main(int argc, char **argv)
 	launch(f, 10);
 	find(from);
 	for (int i = 0; i < sessions; i++) {
-		session(f, i + 1, launches + i);
+		session(f, i + 1, launches + i, pause_ms);
 		launch(f, 10);
 	}
 	printf("total launches=%d\n",
