@@ -163,7 +163,7 @@ CREATE TABLE config (
   blocks_per_sm       INTEGER,             -- b
   resident_blocks     INTEGER,             -- C: blocks the device holds at once
   occupancy           REAL,                -- resident warps / most warps of an SM
-  limiter             TEXT,                -- threads, blocks, registers, shared memory; several joined by +
+  limiter             TEXT,                -- warps, blocks, registers, shared memory; several joined by +
   waves               REAL,                -- G / C
   waves_sm            REAL,                -- G / S
   full_waves          INTEGER,             -- ceil(G / C) - 1

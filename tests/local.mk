@@ -4,3 +4,4 @@ EXTRA_DIST += tests/tap.h
 include tests/fake/local.mk
 include tests/gpu/local.mk
 include tests/e2e/local.mk
+include tests/data/local.mk
