@@ -33,5 +33,6 @@ is "$(by_hand "SELECT blocks_per_sm || ' ' || resident_blocks || ' ' || limiter 
     WHERE name LIKE '%GammaBeta%'")" "2 264 warps+registers" "2,048 threads and 65,536 registers hold two blocks"
 LC_ALL=C COLUMNS=80 "$wavetap" top -r "$run" >"$work/top.txt"
 ok "top holds 80 columns" test "$(awk '{ if (length($0) > m) m = length($0) } END { print m }' "$work/top.txt")" -le 80
-ok "and names kernels readably" grep -q 'GammaBetaBackward' "$work/top.txt"
+COLUMNS=120 "$wavetap" top -r "$run" >"$work/top.txt"
+ok "and names kernels readably" grep -q 'GammaBetaBackward<float,32,32,256>' "$work/top.txt"
 done_testing
