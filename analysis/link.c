@@ -347,7 +347,7 @@ int wt_linker_settle(struct wt_linker *linker, int64_t now_ns)
 	return err ? err : wt_link_save_new(linker);
 }
 
-int wt_linker_end(struct wt_linker *linker, bool is_orderly, int64_t now_ns)
+int wt_linker_end(struct wt_linker *linker, uint64_t finished_ns, int64_t now_ns)
 {
 	int err = linker->unmatched_count ? retry_unmatched(linker) : 0;
 
@@ -355,7 +355,7 @@ int wt_linker_end(struct wt_linker *linker, bool is_orderly, int64_t now_ns)
 		err = wt_link_by_order(linker, INT64_MAX);
 	if (!err)
 		err = give_up_waiting(linker, now_ns, INT64_MIN);
-	wt_link_decide_rest(linker, is_orderly);
+	wt_link_decide_rest(linker, finished_ns);
 	for (uint32_t at = 0; at < linker->entries_count && !err; at++)
 		if (linker->entries[at].kind != LINK_FREE)
 			err = wt_link_forget(linker, at);

@@ -121,9 +121,10 @@ int wt_linker_kernel(struct wt_linker *linker, const struct wt_linker_kernel *ke
 /* At the end of each batch: late links, linking by order, ageing, save and forget. */
 int wt_linker_settle(struct wt_linker *linker, int64_t now_ns);
 
-/* The process is gone and everything of it was given. `is_orderly`: its final flush was seen,
- * so what has no kernel never will; else that stays open ("in flight"). */
-int wt_linker_end(struct wt_linker *linker, bool is_orderly, int64_t now_ns);
+/* The process is gone and everything of it was given. `finished_ns`: when its final flush began, 0
+ * if it made none. What returned before that and has no kernel never will; a thread that went on
+ * launching, or a kill, leaves the rest open ("in flight"). */
+int wt_linker_end(struct wt_linker *linker, uint64_t finished_ns, int64_t now_ns);
 
 /* Launch calls before this are all decided: where a restart begins to read. */
 uint64_t wt_linker_low_seq(const struct wt_linker *linker);

@@ -115,6 +115,7 @@ int wt_linker_call(struct wt_linker *linker, const struct wt_linker_call *call, 
 	slot = wt_link_slot(linker, call->seq);
 	*slot = (struct link_slot){
 	        .entry_ns = call->entry_ns,
+	        .return_ns = call->return_ns,
 	        .geometry = call->geometry,
 	        .at_ns = now_ns,
 	        .flags = call->flags,
@@ -183,12 +184,13 @@ void wt_link_age_calls(struct wt_linker *linker, int64_t now_ns)
 	}
 }
 
-void wt_link_decide_rest(struct wt_linker *linker, bool is_orderly)
+/* A call that returned after CUPTI was last asked is in flight: nobody was there for its record. */
+void wt_link_decide_rest(struct wt_linker *linker, uint64_t finished_ns)
 {
 	for (uint64_t seq = linker->base; seq < linker->end; seq++) {
 		struct link_slot *slot = &linker->slots[seq & linker->slots_mask];
 
-		if (is_orderly || (slot->flags & WT_FLAG_UNARMED))
+		if (slot->return_ns < finished_ns || (slot->flags & WT_FLAG_UNARMED))
 			decide(linker, slot);
 	}
 }

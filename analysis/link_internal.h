@@ -18,7 +18,7 @@ enum link_slot_state {
 
 /* A launch call, found by its seq. */
 struct link_slot {
-	uint64_t entry_ns;
+	uint64_t entry_ns, return_ns;
 	uint64_t geometry;
 	int64_t at_ns;
 	uint32_t flags;
@@ -116,7 +116,7 @@ enum wt_launch_class wt_link_final_class(uint32_t flags);
 struct link_slot *wt_link_slot(struct wt_linker *linker, uint64_t seq);
 void wt_link_advance(struct wt_linker *linker);
 void wt_link_age_calls(struct wt_linker *linker, int64_t now_ns);
-void wt_link_decide_rest(struct wt_linker *linker, bool is_orderly);
+void wt_link_decide_rest(struct wt_linker *linker, uint64_t finished_ns);
 
 /* link_entry.c */
 int wt_link_add_entry(struct wt_linker *linker, const struct link_entry *entry, uint32_t *ret_at);

@@ -229,7 +229,8 @@ static void print_summary(const char *path, bool is_complete)
 	wt_run_file_close(&run);
 }
 
-static void summarise(const struct run_setup *setup, const char *command)
+/* Also a quiet run waits until its records are stored: the next command wants to see them. */
+static void summarise(const struct run_setup *setup, const char *command, bool is_quiet)
 {
 	char request[WT_RUN_KEY_BYTES + 32];
 	char *reply = NULL;
@@ -241,7 +242,9 @@ static void summarise(const struct run_setup *setup, const char *command)
 		snprintf(request, sizeof(request), "drain %s %d", setup->key, DRAIN_TIMEOUT_MS);
 		rc = wt_client_request(setup->data_dir, request, DRAIN_TIMEOUT_MS + 5000, &reply);
 	}
-	if (rc)
+	if (is_quiet)
+		;
+	else if (rc)
 		wt_cli_error("no summary: %s", daemon_problem(rc));
 	else if (!strncmp(reply, "ok /", 4))
 		print_summary(reply + 3, true);
@@ -274,8 +277,7 @@ static int run_run(void *opaque, int operand_count, char **operands)
 		wt_cli_error("%s: %s", operands[0], strerror(-rc));
 		return rc == -ENOENT || rc == -ENOTDIR ? WT_EXIT_NOT_FOUND : WT_EXIT_NOT_EXECUTABLE;
 	}
-	if (!values->is_quiet)
-		summarise(&setup, operands[0]);
+	summarise(&setup, operands[0], values->is_quiet);
 	return wt_program_end_like(status);
 }
 

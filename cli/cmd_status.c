@@ -136,7 +136,8 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 		wt_phrase_add(&line, "pid %s", text_of(s, 1));
 		wt_phrase_add(&line, "up %s",
 		              wt_text_ns(number, 1000000000 * sqlite3_column_int64(s, 2)));
-		wt_phrase_add(&line, "%d processes", sqlite3_column_int(s, 3));
+		wt_phrase_add(&line, "%d process%s", sqlite3_column_int(s, 3),
+		              sqlite3_column_int(s, 3) == 1 ? "" : "es");
 		wt_phrase_end(&line);
 	}
 	sqlite3_finalize(s);
@@ -253,8 +254,8 @@ static void print_room(void)
 
 	wt_shm_room_look(&room);
 	if (room.is_usable)
-		printf("shared memory: %s free in %s\n", wt_text_bytes(number, (uint64_t)room.free_bytes),
-		       room.path);
+		printf("shared memory: %s free in %s\n",
+		       wt_text_bytes(number, (uint64_t)room.free_bytes), room.path);
 	else
 		printf("programs started now are NOT recorded: %s\n", room.problem);
 }

@@ -14,8 +14,8 @@
 #define WT_SHM_ROOM_TEXT_BYTES 512
 
 struct wt_shm_room {
-	const char *path;     /* static or from the environment: valid while that is unchanged */
-	int64_t free_bytes;   /* -1 = not known */
+	const char *path; /* static or from the environment: valid while that is unchanged */
+	int64_t free_bytes; /* -1 = not known */
 	int64_t wanted_bytes; /* room below which a process is not recorded */
 	bool is_usable;
 	char problem[WT_SHM_ROOM_TEXT_BYTES]; /* why it is not usable; else "" */

@@ -400,7 +400,7 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 		err = 0;
 	}
 	if (!err && is_dead && !process->is_lost && is_drained(process)) {
-		err = wt_linker_end(process->linker, process->counters.finished_ns != 0, now_ns);
+		err = wt_linker_end(process->linker, process->counters.finished_ns, now_ns);
 		is_over = true;
 	}
 	if (!err)

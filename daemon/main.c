@@ -27,6 +27,7 @@
 #define SCAN_BLIND_NS (100 * WT_MS) /* without inotify */
 #define UNKNOWN_NS (60 * WT_SECOND) /* silence of a process whose life can't be seen */
 #define IDLE_SECONDS_MAX 1000000
+#define DESCRIPTORS_MIN 64
 
 static const char usage[] =
         "usage: wavetapd [--foreground] [--dir DIR] [--idle SECONDS]\n"
@@ -131,6 +132,27 @@ static void leave_parent(bool is_spawned)
 			dup2(null_fd, fd);
 	if (null_fd > 2)
 		close(null_fd);
+}
+
+/*
+ * Limits are inherited from whatever program started us, but we serve the others too: take what
+ * there is. 0, or -EMFILE with too few descriptors to serve anybody: then the lock is better left
+ * to a daemon that another program starts.
+ */
+static int raise_limits(void)
+{
+	static const int resources[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_AS,
+	                                RLIMIT_NOFILE};
+	struct rlimit limit = {0};
+
+	for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+		if (getrlimit(resources[i], &limit))
+			return -errno;
+		limit.rlim_cur = limit.rlim_max;
+		if (setrlimit(resources[i], &limit))
+			return -errno;
+	}
+	return limit.rlim_max < DESCRIPTORS_MIN ? -EMFILE : 0;
 }
 
 static int set_paths(struct wt_daemon *daemon)
@@ -441,6 +463,11 @@ int main(int argc, char **argv)
 		open_log(&daemon);
 	if (err) {
 		wt_log_line("%s: %s", daemon.data_dir, strerror(-err));
+		return 1;
+	}
+	err = raise_limits();
+	if (err) {
+		wt_log_line("limits: %s", strerror(-err));
 		return 1;
 	}
 	code = take_place(&daemon);

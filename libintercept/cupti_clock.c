@@ -130,7 +130,8 @@ uint64_t wt_clock_to_app(const struct wt_clock_map *map, uint64_t realtime_ns)
 		rate = (double)(right->app - left->app) /
 		       (double)(right->realtime_ns - left->realtime_ns);
 	/* Rounded towards zero: a tick at most, and libm stays out of the preload. */
-	return left->app + (uint64_t)(int64_t)((double)(int64_t)(realtime_ns - left->realtime_ns) * rate);
+	return left->app +
+	       (uint64_t)(int64_t)((double)(int64_t)(realtime_ns - left->realtime_ns) * rate);
 }
 
 void wt_clock_sample(struct wt_clock *ret_clock)

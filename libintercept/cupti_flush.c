@@ -11,6 +11,9 @@
  * application's thread-local storage lies in it. Without the thread (EAGAIN) everything works,
  * but later: buffers come when they are full, and at exit.
  *
+ * A process whose main thread calls pthread_exit ends with its last thread. That must not be ours, or
+ * it would never end: once main has ended and no other thread is left, we end too.
+ *
  * Its state lies in a page that a fork wipes, because the thread does not exist in the child.
  */
 #include <errno.h>
@@ -18,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +39,7 @@ struct flush_page {
 	_Atomic uint32_t is_running;
 	_Atomic uint32_t is_ending; /* futex: the exiting thread wants the last flush */
 	_Atomic uint32_t is_done; /* futex: it was made */
+	sigset_t mask; /* of the thread that started ours */
 };
 
 static _Atomic(struct flush_page *) flush_page;
@@ -111,15 +116,31 @@ static bool flush(struct wt_view *view, uint32_t flag)
 	return true;
 }
 
+/*
+ * Is ours the last thread, after main's own end? Asked without a descriptor, which an application
+ * that closes all of them would take from us: a thread that ends loses its robust list, and
+ * the link count of the folder of threads is theirs plus two. What can't be told is "no".
+ */
+static bool is_last_thread(void)
+{
+	void *robust_list = NULL;
+	size_t bytes;
+	struct stat st;
+
+	if (syscall(SYS_get_robust_list, getpid(), &robust_list, &bytes) || robust_list)
+		return false;
+	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + 2; /* main counts on */
+}
+
 static void *flush_main(void *argument)
 {
 	struct flush_page *page = argument;
 	struct wt_view *view = wt_segment_view(false);
 	uint64_t period_ns = flush_period_ns(), clock_due_ns = 0;
-	bool alive = view;
+	bool alive = view, is_last = false;
 
-	wt_enter(); /* for good: nothing on this thread is the application's */
-	while (alive && !is_raised(&page->is_ending)) {
+	wt_enter(); /* nothing on this thread is the application's */
+	while (alive && !is_last && !is_raised(&page->is_ending)) {
 		uint64_t now_ns = monotonic_ns();
 
 		if (now_ns >= clock_due_ns) {
@@ -129,15 +150,23 @@ static void *flush_main(void *argument)
 		futex_wait(&page->is_ending, period_ns);
 		if (!is_raised(&page->is_ending))
 			alive = flush(view, 0);
+		is_last = is_last_thread();
 	}
-	while (!is_raised(&page->is_ending)) /* CUPTI is gone; the exit still wants an answer */
+	/* CUPTI is gone; the exit still wants an answer. */
+	while (!is_last && !is_raised(&page->is_ending)) {
 		futex_wait(&page->is_ending, CLOCK_PERIOD_NS);
+		is_last = is_last_thread();
+	}
 	if (alive) {
 		flush(view, WTCUPTI_FLUSH_FORCED);
 		wt_cupti_collect(FINISH_LIMIT_MS);
 		write_clock(view);
 	}
 	futex_raise(&page->is_done);
+	if (is_last) { /* libc now runs the application's exit handlers here */
+		wt_leave();
+		pthread_sigmask(SIG_SETMASK, &page->mask, NULL);
+	}
 	return NULL;
 }
 
@@ -169,7 +198,7 @@ static struct flush_page *make_page(void)
 
 static int start_thread(struct flush_page *page)
 {
-	sigset_t all, before;
+	sigset_t all;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int err;
@@ -179,11 +208,11 @@ static int start_thread(struct flush_page *page)
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, &page->mask);
 	err = pthread_create(&thread, &attr, flush_main, page);
 	if (!err)
 		pthread_setname_np(thread, "wavetap");
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &page->mask, NULL);
 	pthread_attr_destroy(&attr);
 	return err;
 }
@@ -225,6 +254,7 @@ void wt_cupti_finish(void)
 {
 	struct wt_view *view = wt_segment_view(false);
 	struct flush_page *page = atomic_load_explicit(&flush_page, memory_order_acquire);
+	uint64_t began_ns = wt_now_ns();
 	int saved_errno = errno;
 	bool is_flushed = true;
 
@@ -236,7 +266,7 @@ void wt_cupti_finish(void)
 	else
 		is_flushed = flush(view, WTCUPTI_FLUSH_FORCED) && wt_cupti_collect(FINISH_LIMIT_MS);
 	if (is_flushed)
-		wt_store_release(&view->producer->finished_ns, wt_now_ns());
+		wt_store_release(&view->producer->finished_ns, began_ns);
 	else
 		wt_log("cupti: the last flush took more than %d ms", FINISH_LIMIT_MS);
 	errno = saved_errno;

@@ -48,21 +48,23 @@ enum wt_segment_state {
  * and keeps it, as it must.
  */
 struct wt_fork_page {
-	_Atomic(struct wt_view *) view;   /* NULL until the segment exists */
-	_Atomic uint64_t segment_state;   /* enum wt_segment_state */
-	_Atomic uint64_t cupti_state;     /* enum wt_cupti_state */
-	_Atomic uint64_t captures_open;   /* stream captures open in this process */
+	_Atomic(struct wt_view *) view; /* NULL until the segment exists */
+	_Atomic uint64_t segment_state; /* enum wt_segment_state */
+	_Atomic uint64_t cupti_state; /* enum wt_cupti_state */
+	_Atomic uint64_t captures_open; /* stream captures open in this process */
 	_Atomic uint64_t capture_stream[16]; /* their streams + 1; 0 = free */
-	_Atomic uint64_t early_count;     /* launches before there was a segment: see early.c */
-	_Atomic uint64_t early_launches;  /* those of them that found no room, to be counted as dropped */
+	_Atomic uint64_t early_count; /* launches before there was a segment: see early.c */
+	_Atomic uint64_t
+	        early_launches; /* those of them that found no room, to be counted as dropped */
 	_Atomic uint64_t early_graph_launches;
-	_Atomic uint64_t forked_late;     /* 1: a child of a process that had used CUDA: CUPTI stays off */
-	_Atomic uint64_t capture;         /* enum wt_capture, for a segment made later */
-	_Atomic uint64_t reason;          /* enum wt_reason */
+	_Atomic uint64_t
+	        forked_late; /* 1: a child of a process that had used CUDA: CUPTI stays off */
+	_Atomic uint64_t capture; /* enum wt_capture, for a segment made later */
+	_Atomic uint64_t reason; /* enum wt_reason */
 	_Atomic uint64_t detail;
 	_Atomic uint64_t devices_claimed; /* bit per ordinal: some thread reads or has read it */
 	_Atomic uint64_t device_requests; /* publishing of the device table: see device.c */
-	_Atomic uint64_t marker;          /* pid once this process initialised the page */
+	_Atomic uint64_t marker; /* pid once this process initialised the page */
 };
 _Static_assert(sizeof(struct wt_fork_page) <= 4096, "the fork page is one page");
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -26,11 +27,13 @@
 
 /* ---- sizes */
 
-/* How many bytes the file may have: 0 = too few to be of use. */
+/* How many bytes the file may have: 0 = too few to be of use. Beyond the limit on file sizes
+ * the kernel would kill the application (SIGXFSZ). */
 static uint64_t choose_bytes(void)
 {
 	const char *setting = secure_getenv("WAVETAP_SHM_BYTES");
 	uint64_t bytes = WT_SEGMENT_BYTES_DEFAULT;
+	struct rlimit limit;
 	struct statvfs fs;
 
 	if (setting && setting[0]) {
@@ -43,6 +46,10 @@ static uint64_t choose_bytes(void)
 		if (share < bytes)
 			bytes = share;
 	}
+	if (getrlimit(RLIMIT_FSIZE, &limit))
+		return 0;
+	if (limit.rlim_cur < bytes) /* RLIM_INFINITY is the greatest */
+		bytes = limit.rlim_cur;
 	bytes -= bytes % WT_GROUP_BYTES;
 	return bytes < WT_SEGMENT_BYTES_MIN ? 0 : bytes;
 }

@@ -38,7 +38,7 @@ CREATE TABLE proc (
   world_size        INTEGER,
   created_ns        INTEGER NOT NULL,       -- segment made: about the first launch
   armed_ns          INTEGER,                -- CUPTI armed; NULL = never
-  finished_ns       INTEGER,                -- orderly exit after the forced flush; NULL = not seen
+  finished_ns       INTEGER,                -- orderly exit: when the last flush began; NULL = not seen
   first_ns          INTEGER,                -- first launch entry or activity start
   last_ns           INTEGER,                -- last activity end or launch return
   state             TEXT NOT NULL CHECK (state IN ('live', 'finished', 'killed', 'replaced',
@@ -411,6 +411,12 @@ SELECT process_id, pid, state,
        calls_dropped, other_dropped_ring, cells_torn, cells_bad, cells_gap, records_unknown,
        names_dropped, entries_unknown,
        max(0, launches_unlinked - kernels_dropped_ring - kernels_dropped_cupti - cells_torn - cells_gap)
-         + max(0, kernels_cupti_only - max(0, launches_attempted - launches_stored) - cells_gap)
+         + max(0, kernels_cupti_only - max(0, launches_attempted - launches_stored) - cells_gap
+                  -- A process that ends with threads inside the driver: their kernels ran, the hook
+                  -- never got to count the calls. One for each thread at most, less the one that
+                  -- called exit; the threads are counted only where there is something to explain.
+                  - CASE WHEN state <> 'live' AND kernels_cupti_only > launches_attempted - launches_stored
+                    THEN (SELECT count(DISTINCT thread32) FROM launch_call l
+                          WHERE l.process_id = proc.process_id) - (state = 'finished') ELSE 0 END)
          AS unexplained
 FROM proc;

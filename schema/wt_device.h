@@ -20,32 +20,32 @@
 #define WT_DEVICE_NAME_BYTES 96
 
 struct wt_device {
-	uint8_t uuid[16];            /* the key of a device: ordinals change with CUDA_VISIBLE_DEVICES */
+	uint8_t uuid[16]; /* the key of a device: ordinals change with CUDA_VISIBLE_DEVICES */
 	char name[WT_DEVICE_NAME_BYTES]; /* NUL-terminated, as cuDeviceGetName gave it */
-	int32_t ordinal;             /* in this process; equals CUPTI's deviceId */
-	int32_t cc_major;            /* compute capability */
+	int32_t ordinal; /* in this process; equals CUPTI's deviceId */
+	int32_t cc_major; /* compute capability */
 	int32_t cc_minor;
-	int32_t sm_count;            /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT (16) */
-	int32_t warp_size;           /* (10) */
-	int32_t max_threads_per_sm;  /* (39) */
-	int32_t max_blocks_per_sm;   /* (106), CUDA 11.0 */
+	int32_t sm_count; /* CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT (16) */
+	int32_t warp_size; /* (10) */
+	int32_t max_threads_per_sm; /* (39) */
+	int32_t max_blocks_per_sm; /* (106), CUDA 11.0 */
 	int32_t max_threads_per_block; /* (1) */
-	int32_t regs_per_sm;         /* (82) 32-bit registers */
-	int32_t regs_per_block;      /* (12) */
-	int32_t smem_per_sm_bytes;   /* (81) */
+	int32_t regs_per_sm; /* (82) 32-bit registers */
+	int32_t regs_per_block; /* (12) */
+	int32_t smem_per_sm_bytes; /* (81) */
 	int32_t smem_per_block_bytes; /* (8) without opt-in */
 	int32_t smem_per_block_optin_bytes; /* (97) */
 	int32_t smem_reserved_per_block_bytes; /* (111) taken by the system in every block */
-	int32_t l2_bytes;            /* (38) */
-	int32_t clock_khz;           /* (13) peak SM clock */
-	int32_t mem_clock_khz;       /* (36) */
-	int32_t mem_bus_bits;        /* (37) */
-	uint64_t mem_total_bytes;    /* cuDeviceTotalMem */
-	int32_t driver_version;      /* cuDriverGetVersion, e.g. 13000 */
-	int32_t pci_domain;          /* (50) */
-	int32_t pci_bus;             /* (33) */
-	int32_t pci_device;          /* (34) */
-	int32_t cluster_launch;      /* (120) 1 = supported */
+	int32_t l2_bytes; /* (38) */
+	int32_t clock_khz; /* (13) peak SM clock */
+	int32_t mem_clock_khz; /* (36) */
+	int32_t mem_bus_bits; /* (37) */
+	uint64_t mem_total_bytes; /* cuDeviceTotalMem */
+	int32_t driver_version; /* cuDriverGetVersion, e.g. 13000 */
+	int32_t pci_domain; /* (50) */
+	int32_t pci_bus; /* (33) */
+	int32_t pci_device; /* (34) */
+	int32_t cluster_launch; /* (120) 1 = supported */
 	uint8_t reserved[44];
 };
 

@@ -30,42 +30,42 @@ enum wt_kind {
 	WT_KIND_NONE = 0,
 	/* ring 0 */
 	WT_KIND_LAUNCH = 1, /* struct wt_launch */
-	WT_KIND_CALL = 2,   /* struct wt_call: every other hooked call, graph launches too */
+	WT_KIND_CALL = 2, /* struct wt_call: every other hooked call, graph launches too */
 	/* ring 1 */
-	WT_KIND_KERNEL = 16,   /* struct wt_kernel */
-	WT_KIND_COPY = 17,     /* struct wt_copy: memcpy and memset */
-	WT_KIND_SYNC = 18,     /* struct wt_sync */
+	WT_KIND_KERNEL = 16, /* struct wt_kernel */
+	WT_KIND_COPY = 17, /* struct wt_copy: memcpy and memset */
+	WT_KIND_SYNC = 18, /* struct wt_sync */
 	WT_KIND_OVERHEAD = 19, /* struct wt_overhead */
-	WT_KIND_CONTEXT = 20,  /* struct wt_context */
-	WT_KIND_LINK = 21,     /* up to 4 struct wt_link; cell.count says how many */
-	WT_KIND_CLOCK = 22,    /* struct wt_clock */
+	WT_KIND_CONTEXT = 20, /* struct wt_context */
+	WT_KIND_LINK = 21, /* up to 4 struct wt_link; cell.count says how many */
+	WT_KIND_CLOCK = 22, /* struct wt_clock */
 	WT_KIND_MAX
 };
 
 /* wt_launch.flags and wt_call.flags */
-#define WT_FLAG_COOPERATIVE 0x0001u    /* cooperative launch asked for */
-#define WT_FLAG_PDL 0x0002u            /* programmatic stream serialization asked for */
+#define WT_FLAG_COOPERATIVE 0x0001u /* cooperative launch asked for */
+#define WT_FLAG_PDL 0x0002u /* programmatic stream serialization asked for */
 #define WT_FLAG_CAPTURE_STREAM 0x0004u /* the call's own stream was in capture: surely captured */
-#define WT_FLAG_CAPTURE_OPEN 0x0008u   /* some capture was open in the process: possibly captured */
-#define WT_FLAG_UNARMED 0x0010u        /* CUPTI recorded nothing at that moment: hooks only */
-#define WT_FLAG_NULL_CONFIG 0x0020u    /* cuLaunchKernelEx with a NULL configuration */
+#define WT_FLAG_CAPTURE_OPEN 0x0008u /* some capture was open in the process: possibly captured */
+#define WT_FLAG_UNARMED 0x0010u /* CUPTI recorded nothing at that moment: hooks only */
+#define WT_FLAG_NULL_CONFIG 0x0020u /* cuLaunchKernelEx with a NULL configuration */
 
 /* One call of the launch family, whatever it returned. */
 struct wt_launch {
-	uint64_t seq;       /* ordinal of launch calls in this process, from 0, without gaps */
-	uint64_t entry_ns;  /* before the driver was entered */
+	uint64_t seq; /* ordinal of launch calls in this process, from 0, without gaps */
+	uint64_t entry_ns; /* before the driver was entered */
 	uint64_t return_ns; /* after it returned */
-	uint64_t stream;    /* CUstream handle as passed */
-	uint64_t function;  /* CUfunction or CUkernel handle as passed */
-	uint32_t grid[3];   /* blocks */
-	uint32_t block[3];  /* threads */
+	uint64_t stream; /* CUstream handle as passed */
+	uint64_t function; /* CUfunction or CUkernel handle as passed */
+	uint32_t grid[3]; /* blocks */
+	uint32_t block[3]; /* threads */
 	uint32_t dynamic_smem_bytes;
-	int32_t result;      /* CUresult */
-	uint32_t tid;        /* kernel thread id */
-	uint32_t thread32;   /* low 32 bits of pthread_self(): CUPTI's threadId */
-	uint16_t api;        /* enum wt_api */
+	int32_t result; /* CUresult */
+	uint32_t tid; /* kernel thread id */
+	uint32_t thread32; /* low 32 bits of pthread_self(): CUPTI's threadId */
+	uint16_t api; /* enum wt_api */
 	uint16_t cluster[3]; /* 0 = not given at the launch */
-	uint32_t flags;      /* WT_FLAG_* */
+	uint32_t flags; /* WT_FLAG_* */
 	uint32_t reserved[4];
 };
 _Static_assert(sizeof(struct wt_launch) == 112, "launch record");
@@ -77,9 +77,10 @@ struct wt_call {
 	uint64_t seq; /* graph launches: their ordinal in this process; others 0 */
 	uint64_t entry_ns;
 	uint64_t return_ns;
-	uint64_t handle; /* stream, event, context, module or graph handle, or address: see wt_api.h */
-	uint64_t other;  /* second handle (graph exec of a graph launch, event waited for), or 0 */
-	uint64_t bytes;  /* size asked for or copied, or 0 */
+	uint64_t
+	        handle; /* stream, event, context, module or graph handle, or address: see wt_api.h */
+	uint64_t other; /* second handle (graph exec of a graph launch, event waited for), or 0 */
+	uint64_t bytes; /* size asked for or copied, or 0 */
 	int32_t result;
 	uint32_t tid;
 	uint32_t thread32;
@@ -90,7 +91,7 @@ struct wt_call {
 };
 _Static_assert(sizeof(struct wt_call) == 112, "call record");
 
-#define WT_KERNEL_DEVICE_LAUNCHED 0x01u    /* launched from the device */
+#define WT_KERNEL_DEVICE_LAUNCHED 0x01u /* launched from the device */
 #define WT_KERNEL_CARVEOUT_REQUESTED 0x02u /* `carveout` is what the launch asked for */
 
 /* One kernel that ran: CUPTI CONCURRENT_KERNEL. Geometry as executed. */
@@ -101,7 +102,7 @@ struct wt_kernel {
 	uint32_t correlation_id;
 	uint32_t context_id;
 	uint32_t stream_id; /* CUPTI's, not a handle */
-	uint32_t name_id;   /* name arena, 0 = unknown */
+	uint32_t name_id; /* name arena, 0 = unknown */
 	uint32_t grid[3];
 	uint16_t block[3];
 	uint16_t cluster[3]; /* 0 = no cluster */
@@ -113,7 +114,7 @@ struct wt_kernel {
 	uint16_t device; /* CUPTI deviceId = CUDA ordinal in this process */
 	uint16_t regs_per_thread;
 	uint32_t max_active_clusters; /* 0 = unknown */
-	uint8_t launch_type;          /* 0 regular, 1 cooperative, 2 cooperative multi-device,
+	uint8_t launch_type; /* 0 regular, 1 cooperative, 2 cooperative multi-device,
 	                               * 3 CDP; CUpti_ActivityLaunchType */
 	uint8_t carveout_percent;
 	uint8_t flags; /* WT_KERNEL_* */
@@ -138,9 +139,9 @@ struct wt_copy {
 	uint16_t device;
 	uint8_t is_memset;
 	uint8_t copy_kind; /* CUpti_ActivityMemcpyKind; memset: 0 */
-	uint8_t src_kind;  /* CUpti_ActivityMemoryKind */
-	uint8_t dst_kind;  /* memset: kind of the memory set */
-	uint8_t flags;     /* as CUPTI gives them: 1 = asynchronous */
+	uint8_t src_kind; /* CUpti_ActivityMemoryKind */
+	uint8_t dst_kind; /* memset: kind of the memory set */
+	uint8_t flags; /* as CUPTI gives them: 1 = asynchronous */
 	uint8_t reserved_0;
 	uint32_t memset_value;
 	uint32_t reserved[13];
@@ -164,8 +165,8 @@ _Static_assert(sizeof(struct wt_sync) == 112, "synchronization record");
 struct wt_overhead {
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint32_t type;     /* CUpti_ActivityOverheadKind */
-	uint32_t object;   /* CUpti_ActivityObjectKind */
+	uint32_t type; /* CUpti_ActivityOverheadKind */
+	uint32_t object; /* CUpti_ActivityObjectKind */
 	uint32_t thread32; /* when the object is a thread */
 	uint32_t correlation_id;
 	uint32_t reserved[20];
@@ -198,7 +199,7 @@ _Static_assert(sizeof(struct wt_context) == 112, "context record");
  * that also have such a record, and cost more; order alone is ambiguous when two threads launch at
  * once.)
  */
-#define WT_LINK_RUNTIME 0x01u              /* a runtime record */
+#define WT_LINK_RUNTIME 0x01u /* a runtime record */
 #define WT_LINK_DURATION_MAX_NS UINT32_MAX /* this long, or longer */
 
 struct wt_link {
@@ -218,9 +219,9 @@ _Static_assert(sizeof(struct wt_link) * WT_LINKS_PER_CELL <= WT_CELL_PAYLOAD_BYT
 struct wt_clock {
 	uint64_t realtime_ns;
 	uint64_t monotonic_ns;
-	uint64_t cupti_ns;    /* 0 = CUPTI not armed */
-	uint64_t boot_ns;     /* CLOCK_BOOTTIME: tells suspend from a step */
-	uint32_t bracket_ns;  /* the reads lie within this much */
+	uint64_t cupti_ns; /* 0 = CUPTI not armed */
+	uint64_t boot_ns; /* CLOCK_BOOTTIME: tells suspend from a step */
+	uint32_t bracket_ns; /* the reads lie within this much */
 	uint32_t reserved[19];
 };
 _Static_assert(sizeof(struct wt_clock) == 112, "clock record");

@@ -63,9 +63,9 @@
 
 struct wt_cell {
 	_Atomic uint64_t stamp; /* pos + 1 once the record is whole */
-	uint16_t kind;          /* enum wt_kind */
-	uint16_t count;         /* entries in the payload, for kinds that pack several; else 1 */
-	uint32_t length;        /* bytes of payload that carry meaning */
+	uint16_t kind; /* enum wt_kind */
+	uint16_t count; /* entries in the payload, for kinds that pack several; else 1 */
+	uint32_t length; /* bytes of payload that carry meaning */
 	uint8_t payload[WT_CELL_PAYLOAD_BYTES];
 };
 _Static_assert(sizeof(struct wt_cell) == WT_CELL_BYTES, "a cell is 128 bytes");
@@ -73,10 +73,10 @@ _Static_assert(sizeof(struct wt_cell) == WT_CELL_BYTES, "a cell is 128 bytes");
 /* Producer side, in shared memory. Two 128-byte lines: claims and losses apart. */
 struct wt_ring_control {
 	_Alignas(128) _Atomic uint64_t tail; /* next position to claim; producers, CAS */
-	_Atomic uint64_t head_cache;         /* a head seen by some producer; producers */
+	_Atomic uint64_t head_cache; /* a head seen by some producer; producers */
 	uint64_t reserved_0[14];
 	_Alignas(128) _Atomic uint64_t dropped_full; /* records refused: the consumer is behind */
-	_Atomic uint64_t dropped_busy;               /* records refused: 64 lost CAS races */
+	_Atomic uint64_t dropped_busy; /* records refused: 64 lost CAS races */
 	uint64_t reserved_1[14];
 };
 _Static_assert(sizeof(struct wt_ring_control) == 256, "a ring control block is 256 bytes");
@@ -84,7 +84,7 @@ _Static_assert(sizeof(struct wt_ring_control) == 256, "a ring control block is 2
 /* One process's view of a ring: pointers into its own mapping, never shared. */
 struct wt_ring {
 	struct wt_ring_control *control; /* writable for producers only */
-	_Atomic uint64_t *head;          /* writable for the consumer only */
+	_Atomic uint64_t *head; /* writable for the consumer only */
 	struct wt_cell *cells;
 	uint64_t mask; /* cell count - 1; the count is a power of two */
 };

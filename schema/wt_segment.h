@@ -50,8 +50,8 @@
 /* Group 0. Written once before `magic`; never changes. */
 struct wt_segment_header {
 	_Atomic uint64_t magic; /* stored last (release), read first (acquire) */
-	uint32_t abi;           /* WT_SEGMENT_ABI; the reader leaves unknown ones alone and says so */
-	uint32_t header_bytes;  /* sizeof(struct wt_segment_header) of the writer */
+	uint32_t abi; /* WT_SEGMENT_ABI; the reader leaves unknown ones alone and says so */
+	uint32_t header_bytes; /* sizeof(struct wt_segment_header) of the writer */
 	uint64_t file_bytes;
 	uint8_t uuid[16]; /* random; the identity of this process in run files */
 	uint64_t cells_offset[WT_RING_MAX];
@@ -60,35 +60,36 @@ struct wt_segment_header {
 	uint64_t arena_bytes;
 
 	uint64_t pid_namespace; /* inode of /proc/self/ns/pid; 0 = unknown */
-	uint64_t start_ticks;   /* field 22 of /proc/self/stat */
+	uint64_t start_ticks; /* field 22 of /proc/self/stat */
 	uint64_t created_realtime_ns;
 	uint64_t created_monotonic_ns;
-	int32_t pid;  /* in its own pid namespace */
+	int32_t pid; /* in its own pid namespace */
 	int32_t ppid;
 	uint32_t uid;
-	int32_t rank;       /* RANK / SLURM_PROCID / OMPI_COMM_WORLD_RANK ...; -1 = none */
+	int32_t rank; /* RANK / SLURM_PROCID / OMPI_COMM_WORLD_RANK ...; -1 = none */
 	int32_t local_rank; /* -1 = none */
 	int32_t world_size; /* -1 = none */
 	char boot_id[40];
 	char hostname[72];
 	char library_version[24];
-	char run_key[WT_RUN_KEY_BYTES]; /* WAVETAP_RUN, torchrun, Slurm, MPI; "" = the daemon looks for the
+	char run_key
+	        [WT_RUN_KEY_BYTES]; /* WAVETAP_RUN, torchrun, Slurm, MPI; "" = the daemon looks for the
 	                                 * topmost ancestor that preloads us */
 	char run_name[WT_RUN_KEY_BYTES]; /* WAVETAP_NAME */
-	char run_tags[WT_TEXT_BYTES];    /* WAVETAP_TAGS: K=V,K=V */
-	char executable[WT_TEXT_BYTES];  /* /proc/self/exe */
-	char command[WT_TEXT_BYTES];     /* /proc/self/cmdline, NULs as spaces, cut */
-	char data_dir[WT_TEXT_BYTES];    /* the directory the name's hash stands for */
+	char run_tags[WT_TEXT_BYTES]; /* WAVETAP_TAGS: K=V,K=V */
+	char executable[WT_TEXT_BYTES]; /* /proc/self/exe */
+	char command[WT_TEXT_BYTES]; /* /proc/self/cmdline, NULs as spaces, cut */
+	char data_dir[WT_TEXT_BYTES]; /* the directory the name's hash stands for */
 };
 _Static_assert(offsetof(struct wt_segment_header, cells_offset) == 40, "segment header");
 _Static_assert(sizeof(struct wt_segment_header) <= WT_GROUP_BYTES, "segment header");
 
 /* How much of a process is recorded. Stored in run files: never renumber. */
 enum wt_capture {
-	WT_CAPTURE_NONE = 0,       /* segment exists, nothing armed yet */
+	WT_CAPTURE_NONE = 0, /* segment exists, nothing armed yet */
 	WT_CAPTURE_HOOKS_ONLY = 1, /* launches without kernel times; `reason` says why */
-	WT_CAPTURE_FULL = 2,       /* hooks and CUPTI */
-	WT_CAPTURE_OFF = 3,        /* given up; `reason` says why */
+	WT_CAPTURE_FULL = 2, /* hooks and CUPTI */
+	WT_CAPTURE_OFF = 3, /* given up; `reason` says why */
 };
 
 /* Why it is not FULL. Stored in run files: never renumber; texts in wt_reason_text(). */
@@ -97,17 +98,18 @@ enum wt_reason {
 	WT_REASON_CUPTI_NOT_FOUND = 1,
 	WT_REASON_CUPTI_TOO_OLD = 2,
 	WT_REASON_CUPTI_NEWER_THAN_DRIVER = 3,
-	WT_REASON_CUPTI_IN_USE = 4,       /* another tool has CUPTI's callbacks */
+	WT_REASON_CUPTI_IN_USE = 4, /* another tool has CUPTI's callbacks */
 	WT_REASON_CUPTI_PERMISSION = 5,
-	WT_REASON_CUPTI_REFUSED = 6,      /* `detail` is CUPTI's result code */
+	WT_REASON_CUPTI_REFUSED = 6, /* `detail` is CUPTI's result code */
 	WT_REASON_CUPTI_VIRTUALIZED = 7,
-	WT_REASON_DISABLED_BY_USER = 8,   /* WAVETAP_CUPTI=0 */
-	WT_REASON_ARMED_LATE = 9,         /* loaded after the first context */
-	WT_REASON_OTHER_LIBCUPTI = 10,    /* the application profiles through a libcupti that we did not arm */
+	WT_REASON_DISABLED_BY_USER = 8, /* WAVETAP_CUPTI=0 */
+	WT_REASON_ARMED_LATE = 9, /* loaded after the first context */
+	WT_REASON_OTHER_LIBCUPTI =
+	        10, /* the application profiles through a libcupti that we did not arm */
 	WT_REASON_SHM_FULL = 11,
 	WT_REASON_SHM_UNUSABLE = 12,
 	WT_REASON_FORKED = 13,
-	WT_REASON_DUPLICATE = 14,         /* a second copy of libwavetap.so in the process */
+	WT_REASON_DUPLICATE = 14, /* a second copy of libwavetap.so in the process */
 	WT_REASON_MAX
 };
 
@@ -117,7 +119,8 @@ struct wt_producer {
 
 	/* Launch path counters. */
 	_Alignas(128) _Atomic uint64_t launch_attempted; /* next wt_launch.seq */
-	_Alignas(128) _Atomic uint64_t graph_launch_attempted; /* next wt_call.seq of graph launches */
+	_Alignas(128) _Atomic uint64_t
+	        graph_launch_attempted; /* next wt_call.seq of graph launches */
 
 	/* Written only when a record of ring 0 is refused: which kind it was. */
 	_Alignas(128) _Atomic uint64_t launch_dropped;
@@ -128,29 +131,30 @@ struct wt_producer {
 	_Atomic uint64_t other_dropped_ring;
 
 	/* Everything below is written off the launch path. */
-	_Alignas(128) _Atomic uint64_t capture;  /* enum wt_capture */
-	_Atomic uint64_t reason;                 /* enum wt_reason */
-	_Atomic uint64_t detail;                 /* code that goes with the reason */
-	_Atomic uint64_t armed_ns;               /* when CUPTI was armed; 0 = never */
-	_Atomic uint64_t finished_ns;            /* orderly exit, after the forced flush; 0 = not */
-	_Atomic uint64_t cupti_version;          /* cuptiGetVersion */
-	_Atomic uint64_t driver_version;         /* cuDriverGetVersion */
-	_Atomic uint64_t kernels_seen;           /* kernel records CUPTI delivered */
-	_Atomic uint64_t kernels_dropped_cupti;  /* cuptiActivityGetNumDroppedRecords, summed */
-	_Atomic uint64_t records_unknown;        /* records of kinds or versions not understood */
-	_Atomic uint64_t names_dropped;          /* kernel names that found no room */
-	_Atomic uint64_t links_seen;             /* driver or runtime records of launch calls delivered */
-	_Atomic uint64_t entries_unknown;        /* lookups of a hooked name that gave another entry */
+	_Alignas(128) _Atomic uint64_t capture; /* enum wt_capture */
+	_Atomic uint64_t reason; /* enum wt_reason */
+	_Atomic uint64_t detail; /* code that goes with the reason */
+	_Atomic uint64_t armed_ns; /* when CUPTI was armed; 0 = never */
+	_Atomic uint64_t finished_ns; /* start of the last forced flush, once made; 0 = not */
+	_Atomic uint64_t cupti_version; /* cuptiGetVersion */
+	_Atomic uint64_t driver_version; /* cuDriverGetVersion */
+	_Atomic uint64_t kernels_seen; /* kernel records CUPTI delivered */
+	_Atomic uint64_t kernels_dropped_cupti; /* cuptiActivityGetNumDroppedRecords, summed */
+	_Atomic uint64_t records_unknown; /* records of kinds or versions not understood */
+	_Atomic uint64_t names_dropped; /* kernel names that found no room */
+	_Atomic uint64_t links_seen; /* driver or runtime records of launch calls delivered */
+	_Atomic uint64_t entries_unknown; /* lookups of a hooked name that gave another entry */
 	_Atomic uint64_t flush_count;
 	_Atomic uint64_t flush_last_ns;
-	_Atomic uint64_t flush_cpu_ns;           /* CPU time of our thread */
-	_Atomic uint64_t cupti_callback_ns;      /* time spent in the buffer callbacks */
-	_Atomic uint64_t buffers_lent;           /* CUPTI buffers in use now */
-	_Atomic uint64_t app_profiler_sessions;  /* times the application's own profiler was served */
+	_Atomic uint64_t flush_cpu_ns; /* CPU time of our thread */
+	_Atomic uint64_t cupti_callback_ns; /* time spent in the buffer callbacks */
+	_Atomic uint64_t buffers_lent; /* CUPTI buffers in use now */
+	_Atomic uint64_t
+	        app_profiler_sessions; /* times the application's own profiler was served */
 	_Atomic uint64_t app_records_forwarded;
-	_Atomic uint64_t arena_used_bytes;       /* includes the 8 unused bytes at the start */
-	_Atomic uint64_t device_count;           /* entries of `device` that are whole (release) */
-	char cupti_path[WT_TEXT_BYTES];          /* written before armed_ns */
+	_Atomic uint64_t arena_used_bytes; /* includes the 8 unused bytes at the start */
+	_Atomic uint64_t device_count; /* entries of `device` that are whole (release) */
+	char cupti_path[WT_TEXT_BYTES]; /* written before armed_ns */
 
 	_Alignas(4096) struct wt_device device[WT_DEVICES_MAX];
 };
@@ -172,28 +176,29 @@ _Static_assert(sizeof(struct wt_consumer) <= WT_GROUP_BYTES, "consumer group");
 
 struct wt_name_entry {
 	uint32_t length; /* bytes that follow, without a NUL */
-	uint32_t hash;   /* FNV-1a of them: a check, not a key */
+	uint32_t hash; /* FNV-1a of them: a check, not a key */
 };
 
 /* One line for people, or NULL for an unknown number. */
 static inline const char *wt_reason_text(unsigned reason)
 {
 	static const char *const text[WT_REASON_MAX] = {
-		[WT_REASON_NONE] = "none",
-		[WT_REASON_CUPTI_NOT_FOUND] = "libcupti was not found (set WAVETAP_CUPTI to its path)",
-		[WT_REASON_CUPTI_TOO_OLD] = "libcupti is older than CUDA 11.8",
-		[WT_REASON_CUPTI_NEWER_THAN_DRIVER] = "libcupti is newer than the driver",
-		[WT_REASON_CUPTI_IN_USE] = "another profiler holds CUPTI in this process",
-		[WT_REASON_CUPTI_PERMISSION] = "CUPTI refused for lack of permission",
-		[WT_REASON_CUPTI_REFUSED] = "CUPTI refused to start",
-		[WT_REASON_CUPTI_VIRTUALIZED] = "CUPTI does not trace on this virtual GPU",
-		[WT_REASON_DISABLED_BY_USER] = "CUPTI was switched off by WAVETAP_CUPTI=0",
-		[WT_REASON_ARMED_LATE] = "wavetap was loaded after the first CUDA context",
-		[WT_REASON_OTHER_LIBCUPTI] = "the application profiles through another libcupti",
-		[WT_REASON_SHM_FULL] = "/dev/shm has too little room",
-		[WT_REASON_SHM_UNUSABLE] = "/dev/shm can't be used",
-		[WT_REASON_FORKED] = "forked from a process that had used CUDA",
-		[WT_REASON_DUPLICATE] = "another copy of libwavetap.so is loaded",
+	        [WT_REASON_NONE] = "none",
+	        [WT_REASON_CUPTI_NOT_FOUND] =
+	                "libcupti was not found (set WAVETAP_CUPTI to its path)",
+	        [WT_REASON_CUPTI_TOO_OLD] = "libcupti is older than CUDA 11.8",
+	        [WT_REASON_CUPTI_NEWER_THAN_DRIVER] = "libcupti is newer than the driver",
+	        [WT_REASON_CUPTI_IN_USE] = "another profiler holds CUPTI in this process",
+	        [WT_REASON_CUPTI_PERMISSION] = "CUPTI refused for lack of permission",
+	        [WT_REASON_CUPTI_REFUSED] = "CUPTI refused to start",
+	        [WT_REASON_CUPTI_VIRTUALIZED] = "CUPTI does not trace on this virtual GPU",
+	        [WT_REASON_DISABLED_BY_USER] = "CUPTI was switched off by WAVETAP_CUPTI=0",
+	        [WT_REASON_ARMED_LATE] = "wavetap was loaded after the first CUDA context",
+	        [WT_REASON_OTHER_LIBCUPTI] = "the application profiles through another libcupti",
+	        [WT_REASON_SHM_FULL] = "/dev/shm has too little room",
+	        [WT_REASON_SHM_UNUSABLE] = "/dev/shm can't be used",
+	        [WT_REASON_FORKED] = "forked from a process that had used CUDA",
+	        [WT_REASON_DUPLICATE] = "another copy of libwavetap.so is loaded",
 	};
 
 	return reason < WT_REASON_MAX ? text[reason] : NULL;

@@ -8,6 +8,11 @@ folder=${1:-build}
 [ $# -gt 0 ] && shift
 case $folder in /*) ;; *) folder=$top/$folder ;; esac
 
+# Automake builds elsewhere only if the sources themselves are not configured.
+if [ "$folder" != "$top" ] && [ -f "$top/config.status" ]; then
+  echo "build: $top is configured in place; run there first: make distclean" >&2
+  exit 1
+fi
 [ -x "$top/configure" ] || (cd "$top" && autoreconf -fi >/dev/null 2>&1) ||
   (cd "$top" && autoreconf -fi)
 mkdir -p "$folder"

@@ -6,8 +6,14 @@ cd "$(dirname "$0")/.."
 folder=${1:-build}
 rc=0
 if command -v cppcheck >/dev/null 2>&1; then
+  # Known to be wrong (2.10): hooks are macros; the demangler's text is on the heap, the status is not;
+  # the array that could not grow is still its owner's; a compound literal is what is initialised.
   # shellcheck disable=SC2046 # a list of names without spaces
   cppcheck -q --std=c11 --language=c --enable=warning,portability --inline-suppr --error-exitcode=1 \
+    --suppress=funcArgOrderDifferent:schema/wt_hooks.def \
+    --suppress=returnDanglingLifetime:cli/kernel_name.c \
+    --suppress=memleakOnRealloc:cli/report_sql.c --suppress=legacyUninitvar:cli/demangle_type.c \
+    -D__x86_64__=1 \
     --suppress=missingIncludeSystem --suppress=missingInclude -I . -I "$folder" -D_GNU_SOURCE \
     -DWT_BINDIR='""' -DWT_LIBDIR='""' -DWT_DATADIR='""' \
     $(git ls-files 'schema/*.c' 'libintercept/*.c' 'analysis/*.c' 'daemon/*.c' 'cli/*.c') || rc=1
@@ -16,7 +22,7 @@ else
 fi
 if command -v shellcheck >/dev/null 2>&1; then
   # shellcheck disable=SC2046
-  shellcheck -x -s sh -e SC1091,SC2012,SC2016,SC2154,SC2317 \
+  shellcheck -x -s sh -e SC1091,SC2012,SC2013,SC2016,SC2154,SC2317 \
     $(git ls-files 'scripts/*.sh' 'tests/e2e/*.sh' 'tests/gpu/*.sh' 'tests/unit/*.sh') .ci/run || rc=1
 else
   echo "lint: shellcheck is not installed: left out" >&2

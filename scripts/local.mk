@@ -2,7 +2,7 @@
 EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/quickstart.sh \
 	scripts/format.sh scripts/lint.sh scripts/stress.sh
 
-.PHONY: format check-format lint check-asan check-ubsan check-tsan stress
+.PHONY: format check-format lint check-asan check-ubsan check-tsan stress bench
 
 format:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/format.sh
@@ -18,6 +18,10 @@ check-ubsan:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/ubsan --enable-ubsan
 check-tsan:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/tsan --enable-tsan
+
+# Figures, no verdict: rows a second of the daemon.
+bench: all tests/bench/bench_daemon
+	$(AM_V_at)top_builddir='$(abs_top_builddir)' tests/bench/bench_daemon
 
 stress: all $(check_PROGRAMS)
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \

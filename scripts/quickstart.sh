@@ -8,10 +8,10 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 "$top/scripts/install-deps.sh"
-echo "building wavetap ..."
+echo "building wavetap (half a minute) ..."
 "$top/scripts/build.sh" "$top/build"
 cd "$top/build"
-make -s tests/fake/app_demo tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+make -s V=1 tests/fake/app_demo tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
 
 # A place of its own, so that trying it out leaves your own runs alone.
 WAVETAP_DIR=$top/build/quickstart
@@ -33,8 +33,8 @@ else
 fi
 
 echo
-echo "\$ wavetap run -- app_demo"
-./wavetap run -q --name demo -- tests/fake/app_demo
+echo "\$ wavetap run --name demo -- app_demo"
+./wavetap run --name demo -- tests/fake/app_demo
 echo
 echo "\$ wavetap top"
 ./wavetap top
@@ -43,15 +43,16 @@ if [ -n "${simulated:-}" ]; then
   file=$WAVETAP_DIR/h200-train-eager.db
   gzip -dc "$top/tests/data/h200-train-eager.db.gz" >"$file"
   echo
-  echo "A real run: PyTorch training on an NVIDIA H200 (recorded, see tests/data/README.md)"
-  echo "\$ wavetap top -r $(basename "$file")"
-  ./wavetap top -r "$file"
+  echo "A recorded run: PyTorch training on an NVIDIA H200 (tests/data/README.md)"
+  echo "\$ wavetap top --limit 8 -r $(basename "$file")"
+  ./wavetap top --limit 8 -r "$file"
 fi
 
 cat <<MSG
 
-Next:
-  $top/build/wavetap run -- python train.py     your own program
-  $top/build/wavetap top --by tail-idle         rank by partial last waves
-  sudo make -C $top/build install               put it into /usr/local
+Next, in $top:
+  build/wavetap run -- python train.py   your own program
+  build/wavetap top --by tail-idle       then its partial last waves
+  sudo make -C build install             put it into /usr/local
+The demo's run stays apart, in build/quickstart (WAVETAP_DIR).
 MSG

@@ -16,6 +16,7 @@ case $folder in /*) ;; *) folder=$top/$folder ;; esac
 "$top/scripts/build.sh" "$folder" "$@"
 
 cd "$folder"
+echo "running the tests (about two minutes) ..."
 rc=0
 make -s -k -j"$(nproc 2>/dev/null || echo 2)" check VERBOSE="${CI:+1}" >check.out 2>&1 || rc=$?
 
@@ -24,9 +25,12 @@ if [ ! -f test-suite.log ]; then
   echo "the tests did not run"
   exit 1
 fi
-# Failures in full, skips with their reason, then the count.
-[ "$rc" = 0 ] || grep -hE '^(FAIL|ERROR):' check.out || true
-[ "$rc" = 0 ] || sed -n '/^FAIL:/,$p' test-suite.log | tail -n 200
+# What failed and what was printed with it, skips with their reason, then the count.
+[ "$rc" = 0 ] || {
+  sed -n '/^\(FAIL\|ERROR\): [^ ]*$/,$p' test-suite.log |
+    grep -vE '^(PASS: |SKIP: |ok |not ok |1\.\.|=+$|$)' | tail -n 200
+  echo "in full: $folder/test-suite.log"
+}
 grep -hE '^SKIP:' check.out | sort -u || true
 awk '
   /^# PASS:/ { pass += $3 } /^# XFAIL:/ { pass += $3 } /^# SKIP:/ { skip += $3 }

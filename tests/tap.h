@@ -19,8 +19,8 @@
 
 static int tap_run_count, tap_fail_count;
 
-__attribute__((format(printf, 4, 5), unused)) static bool
-tap_ok(bool good, const char *file, int line, const char *fmt, ...)
+__attribute__((format(printf, 4, 5), unused)) static bool tap_ok(bool good, const char *file,
+                                                                 int line, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -53,7 +53,8 @@ __attribute__((unused)) static bool tap_is_str(const char *got, const char *want
 	bool good = tap_ok(got && want ? !strcmp(got, want) : got == want, file, line, "%s", what);
 
 	if (!good)
-		printf("#   got  \"%s\"\n#   want \"%s\"\n", got ? got : "(null)", want ? want : "(null)");
+		printf("#   got  \"%s\"\n#   want \"%s\"\n", got ? got : "(null)",
+		       want ? want : "(null)");
 	return good;
 }
 
@@ -80,7 +81,8 @@ __attribute__((unused, noreturn)) static void tap_skip_all(const char *why)
 }
 
 #define ok(cond, ...) tap_ok((cond), __FILE__, __LINE__, __VA_ARGS__)
-#define is_i64(got, want, what) tap_is_i64((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, what)
+#define is_i64(got, want, what)                                                                    \
+	tap_is_i64((int64_t)(got), (int64_t)(want), __FILE__, __LINE__, what)
 #define is_str(got, want, what) tap_is_str((got), (want), __FILE__, __LINE__, what)
 #define is_near(got, want, tol, what) tap_is_near((got), (want), (tol), __FILE__, __LINE__, what)
 

@@ -36,17 +36,19 @@ ok "no run file came of it" test ! -e "$data/runs"
 # libwavetap.so itself does can differ. Mapping a library is cut out: from its openat to the close.
 if command -v strace >/dev/null 2>&1 && strace -o /dev/null true 2>/dev/null; then
   echo 'extern int wt_empty; int wt_empty;' >"$work/empty.c"
-  ${CC:-cc} -shared -fPIC -o "$work/libempty.so" "$work/empty.c"
+  # Paths of one length, since `env` prints them.
+  ${CC:-cc} -shared -fPIC -o "$work/libemptyxy.so" "$work/empty.c"
+  cp "$library" "$work/libwavetap.so"
   calls() { # PRELOAD COMMAND: one line per system call, numbers and addresses taken out
     rm -f "$work"/trace.*
-    env LD_PRELOAD="$1" strace -ff -qq -s 256 -o "$work/trace" sh -c "$2" >/dev/null 2>&1
+    env -i PATH="$PATH" HOME="$HOME" LD_PRELOAD="$1" strace -ff -qq -s 256 -o "$work/trace" sh -c "$2" >/dev/null 2>&1
     # Children in the order of their pids: fork order.
     for file in $(ls "$work"/trace.* | sort -t. -k2 -n); do
       awk '
-        /openat\(.*(libempty|libwavetap)\.so/ { skip = 1 }
+        /openat\(.*(libemptyxy|libwavetap)\.so/ { skip = 1 }
         !skip {
           if (/^--- SIGCHLD/) next # when it comes is a matter of scheduling
-          gsub(/0x[0-9a-f]+/, "X"); gsub(/[0-9]+/, "N"); gsub(/lib(empty|wavetap)\.so/, "LIB")
+          gsub(/0x[0-9a-f]+/, "X"); gsub(/[0-9]+/, "N"); gsub(/lib(emptyxy|wavetap)\.so/, "LIB")
           gsub(/"[^"]*\/LIB/, "\"LIB"); print
         }
         skip && /^close\(/ { skip = 0 }
@@ -54,8 +56,8 @@ if command -v strace >/dev/null 2>&1 && strace -o /dev/null true 2>/dev/null; th
     done
   }
   for command in 'true' 'sh -c "exit 3"' 'git --version' 'env' "$tree"; do
-    calls "$work/libempty.so" "$command" >"$work/calls.empty"
-    calls "$library" "$command" >"$work/calls.tap"
+    calls "$work/libemptyxy.so" "$command" >"$work/calls.empty"
+    calls "$work/libwavetap.so" "$command" >"$work/calls.tap"
     ok "there are system calls to compare: $command" test -s "$work/calls.empty"
     if cmp -s "$work/calls.empty" "$work/calls.tap"; then
       ok "same system calls: $command" true

@@ -24,7 +24,8 @@
 	do {                                                                                       \
 		int result_ = (int)(call);                                                         \
 		if (result_) {                                                                     \
-			fprintf(stderr, "%s:%d: %s gave %d\n", __FILE__, __LINE__, #call, result_); \
+			fprintf(stderr, "%s:%d: %s gave %d\n", __FILE__, __LINE__, #call,          \
+			        result_);                                                          \
 			exit(1);                                                                   \
 		}                                                                                  \
 	} while (0)
@@ -82,12 +83,12 @@ static void run_round(Way &way, CUfunction function, bool counted)
 	for (int i = 0; i < LAUNCHES; i++) {
 		uint64_t popped;
 		if (way.external)
-			cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2,
-			                                       i + 1);
+			cuptiActivityPushExternalCorrelationId(
+			        CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, i + 1);
 		CHECK(cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, nullptr, nullptr));
 		if (way.external)
-			cuptiActivityPopExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2,
-			                                      &popped);
+			cuptiActivityPopExternalCorrelationId(
+			        CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2, &popped);
 	}
 	double elapsed = now_ns() - start;
 	CHECK(cuCtxSynchronize());
@@ -127,7 +128,8 @@ int main()
 		double median = way.ns[ROUNDS / 2], launches = (double)LAUNCHES * ROUNDS;
 		if (&way == ways)
 			base = median;
-		printf("LINK %-9s ns/launch median %.0f (%.0f..%.0f) added %.0f; per launch: kernel %.3f "
+		printf("LINK %-9s ns/launch median %.0f (%.0f..%.0f) added %.0f; per launch: "
+		       "kernel %.3f "
 		       "driver %.3f external %.3f\n",
 		       way.name, median, way.ns.front(), way.ns.back(), median - base,
 		       way.kernels / launches, way.drivers / launches, way.externals / launches);

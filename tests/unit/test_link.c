@@ -170,7 +170,7 @@ static void test_missing_call(void)
 	is_i64(kernel(linker, 0, 100, false, 1350, 5), -1, "a record that touches no call");
 	is_i64(kernel(linker, 1, 101, false, 1550, 5), 1, "does not take that of the next");
 	is_i64(kernel(linker, 2, 102, false, 1750, 5), 2, "nor shift those that follow");
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	is_i64(how_count[WT_LINK_NO_CALL], 1, "its kernel is of no call");
 	wt_linker_destroy(linker);
 }
@@ -202,7 +202,7 @@ static void test_runtime(void)
 	record(linker, 105, 10, 29900, 30200, WT_LINK_RUNTIME);
 	is_i64(kernel(linker, 5, 105, true, 31000, 1), 0, "a node");
 	is_i64(kernel(linker, 6, 105, true, 31000, 2), 0, "and another");
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	is_i64(class_count[WT_LAUNCH_LINKED], 5, "five launches, each with one kernel");
 	is_i64(saved_count, forgotten_count, "nothing stays saved");
 	wt_linker_destroy(linker);
@@ -307,7 +307,7 @@ static void test_classes(void)
 	is_i64(class_count[WT_LAUNCH_CAPTURED], 1, "captured at once");
 	wt_linker_settle(linker, SECOND);
 	is_i64(wt_linker_low_seq(linker), 2, "the others wait");
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	is_i64(class_count[WT_LAUNCH_CAPTURED], 2, "an open capture and no kernel: captured");
 	is_i64(class_count[WT_LAUNCH_UNOBSERVED], 1, "unarmed: unobserved");
 	is_i64(class_count[WT_LAUNCH_UNLINKED], 1, "no kernel: unlinked");
@@ -317,9 +317,17 @@ static void test_classes(void)
 	linker = make();
 	call(linker, 0, 10, 1000, 0, 0);
 	call(linker, 1, 10, 2000, WT_FLAG_CAPTURE_OPEN, 0);
-	wt_linker_end(linker, false, SECOND);
+	wt_linker_end(linker, 0, SECOND);
 	is_i64(class_count[WT_LAUNCH_UNLINKED] + class_count[WT_LAUNCH_CAPTURED], 0,
 	       "killed: what was under way stays so");
+	wt_linker_destroy(linker);
+
+	linker = make();
+	call(linker, 0, 10, 1000, 0, 0);
+	call(linker, 1, 10, 9000, 0, 0);
+	wt_linker_end(linker, 8000, SECOND);
+	is_i64(class_count[WT_LAUNCH_UNLINKED], 1,
+	       "launched behind the last flush: under way, unlike what came before it");
 	wt_linker_destroy(linker);
 }
 
@@ -363,14 +371,14 @@ static void test_order(void)
 	is_i64(how_count[WT_LINK_ORDER], 2, "two by order");
 	is_i64(seq_of_exec[0], 0, "the first");
 	is_i64(seq_of_exec[1], 2, "the second, past the failed one");
-	wt_linker_end(linker, true, 5 * SECOND);
+	wt_linker_end(linker, UINT64_MAX, 5 * SECOND);
 	is_i64(how_count[WT_LINK_NO_CALL], 1, "another geometry is of no call");
 	wt_linker_destroy(linker);
 
 	linker = make();
 	call(linker, 0, 10, 50000, 0, 0);
 	kernel(linker, 0, 50, false, 5000, 5);
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	is_i64(how_count[WT_LINK_ORDER], 0, "never to a call made after it ran");
 	wt_linker_destroy(linker);
 
@@ -378,7 +386,7 @@ static void test_order(void)
 	call(linker, 0, 10, 1000, 0, 0);
 	link_at(linker, 50, 99, 1010); /* of a thread without hooks */
 	kernel(linker, 0, 50, false, 5000, 5);
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	is_i64(how_count[WT_LINK_ORDER], 0, "nor where a link says that no hook saw it");
 	wt_linker_destroy(linker);
 }
@@ -397,7 +405,7 @@ static void test_order_with_losses(void)
 	}
 	for (uint64_t i = 0; i < 200; i++)
 		kernel(linker, (int64_t)i, (uint32_t)(1000 + i), false, 100150 + 10000 * i, 5);
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	ok(how_count[WT_LINK_ORDER] > 0, "%d by order", how_count[WT_LINK_ORDER]);
 	for (int64_t i = 0; i < 200; i++) {
 		if (seq_of_exec[i] < 0)
@@ -411,7 +419,7 @@ static void test_order_with_losses(void)
 	linker = make();
 	call(linker, 0, 10, 50000, 0, 0);
 	kernel(linker, 0, 50, false, 0, 5);
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	is_i64(how_count[WT_LINK_ORDER], 1, "without a time, order alone decides");
 	wt_linker_destroy(linker);
 }

@@ -153,7 +153,7 @@ static void run(unsigned seed, bool has_losses)
 		expected += !truth[i].is_call_lost && !truth[i].is_link_lost;
 	wrong_exact = against_time = linked_exact = linked_twice = 0;
 	play(linker);
-	wt_linker_end(linker, true, SECOND);
+	wt_linker_end(linker, UINT64_MAX, SECOND);
 	wt_linker_destroy(linker);
 	ok(!wrong_exact && !against_time && !linked_twice && linked_exact == expected,
 	   "seed %u%s: %d of %d exact, %d wrong, %d against time, %d twice", seed,

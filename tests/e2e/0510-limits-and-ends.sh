@@ -1,0 +1,106 @@
+#!/bin/sh
+# Limits that a batch system sets (file size, open files), and ends of a process that are not an
+# exit of its only thread: main ends by pthread_exit, exit while other threads launch.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+app=$top_builddir/tests/fake/app_launch
+
+# A segment beyond the limit on file sizes would be a SIGXFSZ for the program. ulimit -f counts
+# blocks of 512 bytes in dash and 1,024 in bash: either way the first is too small for any segment.
+limited() { # BLOCKS NAME
+  (
+    ulimit -f "$1" 2>/dev/null || exit 9
+    WAVETAP_RUN=$2 tap "$app" --launches 100 >"$work/tap.out" 2>"$work/tap.err"
+  )
+  rc=$?
+  [ "$rc" = 0 ] && [ ! -s "$work/tap.err" ] && grep -q 'ok=100' "$work/tap.out"
+}
+ok "file size limited to less than a segment: the program runs" limited 1000 small
+ok "and left no segment" test -z "$(ls "$shm")"
+ok "file size limited to a small segment: the program runs" limited 5000 medium
+settle
+is "$(sql "SELECT launches_attempted, launches_linked, unexplained FROM loss")" "100|100|0" "and is recorded"
+
+# A daemon with hardly any descriptors serves nobody: it must not keep the place from others.
+(
+  ulimit -n 16
+  WAVETAP_RUN=few tap "$app" --launches 100 >/dev/null
+)
+sleep 1
+WAVETAP_RUN=few tap "$app" --launches 50 >/dev/null
+ok "everything is stored after a program with 16 descriptors" settle
+is "$(sql "SELECT count(*), sum(launches_linked), sum(unexplained) FROM loss")" "2|150|0" "both programs are recorded"
+
+cat >"$work/ends.c" <<'C'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
+                          ".visible .entry k()\n{\nret;\n}\n"
+                          "// wtfake: kernel=k regs=32 block_ns=1000\n";
+static int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                     void *, void **, void **);
+static int (*set_current)(void *);
+static void *context, *function;
+
+static void *launch_many(void *count)
+{
+	set_current(context);
+	for (long i = 0; i < (long)count; i++)
+		launch(function, 10, 1, 1, 128, 1, 1, 0, NULL, NULL, NULL);
+	return NULL;
+}
+
+static void at_end(void)
+{
+	launch_many((void *)20);
+}
+
+int main(int argc, char **argv)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *module;
+	pthread_t thread;
+
+	if (argc < 2 || !cuda)
+		return 77;
+	*(void **)&launch = dlsym(cuda, "cuLaunchKernel");
+	*(void **)&set_current = dlsym(cuda, "cuCtxSetCurrent");
+	((int (*)(unsigned))dlsym(cuda, "cuInit"))(0);
+	((int (*)(void **, int))dlsym(cuda, "cuDevicePrimaryCtxRetain"))(&context, 0);
+	set_current(context);
+	((int (*)(void **, const void *))dlsym(cuda, "cuModuleLoadData"))(&module, ptx);
+	((int (*)(void **, void *, const char *))dlsym(cuda, "cuModuleGetFunction"))(&function, module, "k");
+	launch_many((void *)10);
+	if (!strcmp(argv[1], "pthread_exit")) {
+		atexit(at_end);
+		pthread_create(&thread, NULL, launch_many, (void *)500);
+		pthread_exit(NULL);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread, NULL, launch_many, (void *)1000000000);
+	usleep(50000);
+	exit(7);
+}
+C
+if ${CC:-cc} -o "$work/ends" "$work/ends.c" -lpthread -ldl 2>"$work/cc.err"; then
+  # CUPTI off: the simulated one has a thread that would keep the process as well.
+  WAVETAP_RUN=main-ends WAVETAP_CUPTI=0 LD_PRELOAD=$library timeout -k 1 15 "$work/ends" pthread_exit
+  is "$?" 0 "main ends by pthread_exit: the process ends with its last thread"
+  settle
+  is "$(sql "SELECT state, launches_attempted, unexplained FROM loss")" "finished|530|0" \
+    "and all is recorded, what exit handlers launch too"
+  WAVETAP_RUN=busy-exit LD_PRELOAD=$library timeout -k 1 15 "$work/ends" exit
+  is "$?" 7 "exit while three threads launch: its own exit code"
+  settle
+  # A thread that exit met inside the driver has a kernel and no call: one each at most.
+  is "$(sql "SELECT state, launches_in_flight > 0, launches_unlinked, unexplained <= 3 FROM loss")" "finished|1|0|1" \
+    "what came behind the last flush is in flight"
+  rm -f "$(run_file)"
+else
+  echo "# no compiler here: the ends of a process were not tested"
+fi
+check_books
+done_testing
