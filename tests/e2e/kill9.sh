@@ -66,7 +66,7 @@ unset WTFAKE_COUNTERS
 # One long-lived application; its daemon killed again and again. The next one is started by hand,
 # as a supervisor or the next process would.
 export WAVETAP_RUN=kill-daemon
-LD_PRELOAD=$library "$app" --launches 100000000 --threads "$threads" --graph 4 --rate 20000 --us 20 >/dev/null 2>&1 &
+LD_PRELOAD=$library "$app" --launches 100000000 --threads "$threads" --graph 4 --rate 4000 --us 20 >/dev/null 2>&1 &
 victim=$!
 i=0
 killed=0
