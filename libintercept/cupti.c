@@ -131,14 +131,17 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records
 
 /* ---- a buffer comes back */
 
-static void read_records(uint8_t *buffer, size_t valid_size, struct wt_batch *batch,
+/* The application's copy first: it expects CUPTI's clock, or its own. Then ours, on CLOCK_REALTIME. */
+static void read_records(uint8_t *buffer, size_t valid_size, bool is_ours, struct wt_batch *batch,
                          struct wt_feed *feed)
 {
+	struct wt_clock_map cupti_clock;
 	struct wtcupti_activity *record = NULL, *next;
 	uint8_t *end = buffer + valid_size;
 
 	if (!valid_size || wt_cupti.next_record(buffer, valid_size, &record))
 		return;
+	wt_clock_cupti_map(&cupti_clock);
 	while (record) {
 		uint8_t *at = (uint8_t *)record, *stop;
 
@@ -149,9 +152,12 @@ static void read_records(uint8_t *buffer, size_t valid_size, struct wt_batch *ba
 		if (at < buffer || stop <= at || stop > end ||
 		    (size_t)(stop - at) < sizeof(*record))
 			return; /* not a buffer we understand; what follows can't be trusted */
-		wt_batch_add(batch, record, (size_t)(stop - at));
 		if (feed->is_on)
 			wt_feed_add(feed, record, (size_t)(stop - at));
+		if (cupti_clock.count &&
+		    is_ours) /* in place: never in a buffer of the application's */
+			wt_clock_convert(&cupti_clock, false, record, (size_t)(stop - at));
+		wt_batch_add(batch, record, (size_t)(stop - at));
 		record = next;
 	}
 }
@@ -178,7 +184,7 @@ static void take_buffer(wtcu_context context, uint32_t stream_id, uint8_t *buffe
 	wt_batch_init(&batch);
 	wt_feed_init(&feed, &clock, context, stream_id);
 	feed.is_on = feed.is_on && is_ours; /* a foreign buffer goes to the application whole */
-	read_records(buffer, valid_size, &batch, &feed);
+	read_records(buffer, valid_size, is_ours, &batch, &feed);
 	wt_batch_flush(&batch);
 	dropped = take_dropped(context, stream_id);
 	wt_feed_finish(&feed, dropped);
@@ -389,6 +395,7 @@ void wt_cupti_arm_with(bool is_late, uintptr_t hint)
 	struct wt_fork_page *page = wt_fork_page();
 	uint64_t expected = WT_CUPTI_NONE, detail = 0;
 	int saved_errno = errno;
+	struct wt_clock_map clock;
 	enum wt_reason reason;
 	bool entered;
 
@@ -402,6 +409,7 @@ void wt_cupti_arm_with(bool is_late, uintptr_t hint)
 	if (reason == WT_REASON_NONE) {
 		wt_store_release(&armed_at_ns, wt_now_ns());
 		wt_store_release(&page->cupti_state, WT_CUPTI_ARMED);
+		wt_clock_cupti_map(&clock); /* the first anchor, should its clock turn out to drift */
 		wt_segment_set_capture(WT_CAPTURE_FULL,
 		                       is_late ? WT_REASON_ARMED_LATE : WT_REASON_NONE, 0);
 		wt_cupti_publish(wt_segment_view(false));

@@ -148,8 +148,12 @@ void wt_clock_set_source(wtcupti_timestamp_fn source);
 /* Takes a fresh anchor if needed and copies the map. Calls the application's clock. */
 void wt_clock_map_now(struct wt_clock_map *ret_map);
 
-/* A record's time in the application's clock; 0 stays 0. */
-uint64_t wt_clock_to_app(const struct wt_clock_map *map, uint64_t realtime_ns);
+/* How CUPTI's own clock lies to CLOCK_REALTIME; count 0: they are the same. Calls CUPTI. */
+void wt_clock_cupti_map(struct wt_clock_map *ret_map);
+
+/* The times of a record of `bytes` bytes, in place, from CLOCK_REALTIME to the map's other clock
+ * (to_app) or back; 0 stays 0. Kinds without a case keep theirs. */
+void wt_clock_convert(const struct wt_clock_map *map, bool to_app, void *record, size_t bytes);
 
 /* The WT_KIND_CLOCK record: the same instant on all clocks, the narrowest of several tries. */
 void wt_clock_sample(struct wt_clock *ret_clock);

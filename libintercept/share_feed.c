@@ -399,51 +399,6 @@ static bool has_room(const struct wt_feed *feed, size_t bytes)
 	       (!feed->out_records_max || feed->records < feed->out_records_max);
 }
 
-#define CONVERT(type, member)                                                                      \
-	do {                                                                                       \
-		struct wtcupti_activity_##type *r_ = (void *)copy;                                 \
-		if (WTCUPTI_HAS(struct wtcupti_activity_##type, member, bytes))                    \
-			r_->member = wt_clock_to_app(clock, r_->member);                           \
-	} while (0)
-
-/* A copy's times into the application's clock. Kinds that are not listed keep CUPTI's. */
-static void convert(const struct wt_clock_map *clock, uint8_t *copy, size_t bytes)
-{
-	switch (((const struct wtcupti_activity *)(const void *)copy)->kind) {
-	case WTCUPTI_KIND_KERNEL:
-	case WTCUPTI_KIND_CONCURRENT_KERNEL:
-		CONVERT(kernel, start);
-		CONVERT(kernel, end);
-		CONVERT(kernel, completed);
-		CONVERT(kernel, queued);
-		CONVERT(kernel, submitted);
-		break;
-	case WTCUPTI_KIND_MEMCPY:
-		CONVERT(memcpy, start);
-		CONVERT(memcpy, end);
-		break;
-	case WTCUPTI_KIND_MEMSET:
-		CONVERT(memset, start);
-		CONVERT(memset, end);
-		break;
-	case WTCUPTI_KIND_SYNCHRONIZATION:
-		CONVERT(synchronization, start);
-		CONVERT(synchronization, end);
-		break;
-	case WTCUPTI_KIND_OVERHEAD:
-		CONVERT(overhead, start);
-		CONVERT(overhead, end);
-		break;
-	case WTCUPTI_KIND_DRIVER:
-	case WTCUPTI_KIND_RUNTIME:
-		CONVERT(api, start);
-		CONVERT(api, end);
-		break;
-	default:
-		break;
-	}
-}
-
 void wt_feed_add(struct wt_feed *feed, const struct wtcupti_activity *record, size_t bytes)
 {
 	if (!is_wanted(feed, record))
@@ -458,7 +413,7 @@ void wt_feed_add(struct wt_feed *feed, const struct wtcupti_activity *record, si
 	}
 	memcpy(feed->out + feed->used_bytes, record, bytes);
 	if (feed->clock->count)
-		convert(feed->clock, feed->out + feed->used_bytes, bytes);
+		wt_clock_convert(feed->clock, true, feed->out + feed->used_bytes, bytes);
 	feed->used_bytes += bytes;
 	feed->records++;
 	feed->forwarded++;
