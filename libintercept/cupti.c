@@ -409,7 +409,7 @@ void wt_cupti_arm_with(bool is_late, uintptr_t hint)
 	if (reason == WT_REASON_NONE) {
 		wt_store_release(&armed_at_ns, wt_now_ns());
 		wt_store_release(&page->cupti_state, WT_CUPTI_ARMED);
-		wt_clock_cupti_map(&clock); /* the first anchor, should its clock turn out to drift */
+		wt_clock_cupti_map(&clock); /* the first anchor, in case its clock drifts */
 		wt_segment_set_capture(WT_CAPTURE_FULL,
 		                       is_late ? WT_REASON_ARMED_LATE : WT_REASON_NONE, 0);
 		wt_cupti_publish(wt_segment_view(false));
