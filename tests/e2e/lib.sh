@@ -19,7 +19,8 @@ tests_failed=0
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/wt-e2e.XXXXXX")
 data=$work/data
-shm=$work/shm
+# Real shared memory where there is some: making a segment takes far longer on a disk.
+shm=$(mktemp -d /dev/shm/wt-e2e.XXXXXX 2>/dev/null) || shm=$work/shm
 mkdir -p "$data" "$shm"
 WAVETAP_DIR=$data
 WAVETAP_SHM_DIR=$shm
@@ -37,7 +38,7 @@ cleanup() {
     daemon=$("$wavetap" status --json 2>/dev/null | grep -o '"pid": *[0-9]*' | head -n 1 | tr -dc '0-9')
     [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
   fi
-  rm -rf "$work"
+  rm -rf "$work" "$shm"
   exit "$status"
 }
 trap cleanup EXIT
