@@ -12,20 +12,19 @@
 #include "schema/wt_paths.h"
 #include "schema/wt_segment.h"
 
-#define SHM_SHARE 16 /* a segment takes at most 1/16 of what is free */
-
 void wt_shm_room_look(struct wt_shm_room *ret)
 {
 	struct wt_shm_room room = {.path = wt_path_shm_dir(),
 	                           .free_bytes = -1,
-	                           .wanted_bytes = (int64_t)SHM_SHARE * WT_SEGMENT_BYTES_MIN};
+	                           .wanted_bytes =
+	                                   (int64_t)WT_SEGMENT_FREE_SHARE * WT_SEGMENT_BYTES_MIN};
 	char has[WT_TEXT_NUMBER_BYTES], wants[WT_TEXT_NUMBER_BYTES];
 	struct statvfs fs;
 
 	if (statvfs(room.path, &fs)) {
 		snprintf(room.problem, sizeof(room.problem), "%s: %s", room.path, strerror(errno));
 	} else {
-		room.free_bytes = (int64_t)((uint64_t)fs.f_bavail * fs.f_bsize);
+		room.free_bytes = (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize);
 		if (access(room.path, W_OK | X_OK))
 			snprintf(room.problem, sizeof(room.problem), "%s: %s", room.path,
 			         strerror(errno));

@@ -134,7 +134,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		        &line, "upper bound where kernels overlap (%s%% of TIME)",
 		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns));
 	if (report->flush_cpu_ns + report->cupti_callback_ns)
-		wt_phrase_add(&line, "wavetap itself %s of CPU",
+		wt_phrase_add(&line, "own thread and callbacks %s (hooks, CUPTI not counted)",
 		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns));
 	if (style->problem)
 		wt_phrase_add(&line, "%s", style->problem);

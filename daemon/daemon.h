@@ -231,7 +231,6 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
                 const struct wt_segment_header *header, int64_t now_ns);
 /* Forgets all that is in memory and tries again later. `err` is why (-errno). */
 void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns);
-void wt_run_close(struct wt_run *run);
 /* The file of a key in the data directory: 0, -ENOENT or another -errno. */
 int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BYTES]);
 void wt_run_destroy(struct wt_run *run);

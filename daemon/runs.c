@@ -320,13 +320,6 @@ void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t 
 	run->retry_ns = now_ns + run->backoff_ns;
 }
 
-void wt_run_close(struct wt_run *run)
-{
-	forget(run);
-	if (run->state == WT_STORE_OK)
-		run->state = WT_STORE_CLOSED;
-}
-
 void wt_run_destroy(struct wt_run *run)
 {
 	forget(run);

@@ -163,11 +163,10 @@ void *wt_share_lookup(const char *symbol, void *real);
 /* ---- cupti.c */
 
 /*
- * LINK RECORDS. Measured on an H200, CUPTI 13.0: cuptiActivityEnableDriverApi(cbid, 1) alone works
- * only before the context exists, and an application's Enable(DRIVER) + Disable(DRIVER) ends it for
- * good. Enabling kind DRIVER and switching every other cbid off (1 until the first refusal, 0.5 ms)
- * works at any time, gives exactly one record per launch call and costs nothing measurable. So the
- * kind stays on for good; what the application enables and disables is which cbids are on.
+ * LINK RECORDS. Measured on an H200, CUPTI 13.0: a launch by the driver API has a driver record, one
+ * through cudart a runtime record; single calls of both kinds are on, and of no other call. They
+ * must be on before the first context, and an application that switches the whole kind off ends
+ * them for good: share.c makes single calls of its wishes. They cost nothing measurable.
  * An application's timestamp callback (PyTorch's Kineto registers one) must not reach CUPTI: it
  * would rescale our records. share.c converts the copies instead.
  */

@@ -21,7 +21,6 @@
 #include "libintercept/hooks.h"
 #include "schema/wt_paths.h"
 
-#define FREE_SHARE 16 /* take at most this part of what is free in /dev/shm */
 #define ARENA_SHARE 16 /* names get at least this part of the segment */
 #define CELLS_MIN 512 /* per ring: then every offset is a multiple of the group size */
 
@@ -41,7 +40,7 @@ static uint64_t choose_bytes(void)
 		if (bytes > WT_SEGMENT_BYTES_MAX)
 			bytes = WT_SEGMENT_BYTES_MAX;
 	} else if (!statvfs(wt_path_shm_dir(), &fs)) {
-		uint64_t share = (uint64_t)fs.f_bavail * fs.f_frsize / FREE_SHARE;
+		uint64_t share = (uint64_t)fs.f_bavail * fs.f_frsize / WT_SEGMENT_FREE_SHARE;
 
 		if (share < bytes)
 			bytes = share;

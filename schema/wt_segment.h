@@ -40,6 +40,7 @@
 #define WT_GROUP_BYTES (64u * 1024u)
 #define WT_SEGMENT_BYTES_DEFAULT (14u * 1024u * 1024u)
 #define WT_SEGMENT_BYTES_MIN (1024u * 1024u)
+#define WT_SEGMENT_FREE_SHARE 16u /* take at most this part of what is free in shared memory */
 #define WT_SEGMENT_BYTES_MAX (1024u * 1024u * 1024u)
 #define WT_DEVICES_MAX 64
 #define WT_NAME_BYTES_MAX 65536u /* longer kernel names are cut, with a hash at the end */
