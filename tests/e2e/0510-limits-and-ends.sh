@@ -23,6 +23,7 @@ is "$(sql "SELECT launches_attempted, launches_linked, unexplained FROM loss")" 
 
 # A daemon with hardly any descriptors serves nobody: it must not keep the place from others.
 (
+  # shellcheck disable=SC3045 # dash and bash both know it
   ulimit -n 16
   WAVETAP_RUN=few tap "$app" --launches 100 >/dev/null
 )
