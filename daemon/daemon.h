@@ -1,7 +1,8 @@
 /*
  * daemon.h - the parts of wavetapd.
  *
- *   main.c        options, signals, the loop
+ *   main.c        signals, the loop
+ *   start.c       options, settings, lock: everything before it
  *   log.c lock.c  words; one daemon per user, host and data directory
  *   scan.c        finds segments and attaches them
  *   segment_map.c opens and checks one segment; the only code that touches its memory
@@ -381,6 +382,15 @@ int wt_control_open(struct wt_daemon *daemon);
 void wt_control_close(struct wt_daemon *daemon);
 /* Accepts, reads and answers what is ready. */
 void wt_control_poll(struct wt_daemon *daemon, int64_t now_ns);
+
+/* ---- start.c */
+
+/*
+ * Reads the options, leaves the surroundings of whoever started us, takes the lock (lock_fd).
+ * 0: go on; else the exit code plus one, said on stderr or in the log where there is something
+ * to say. Once, before any other thread or descriptor.
+ */
+int wt_start(int argc, char **argv, struct wt_daemon *daemon);
 
 /* ---- main.c */
 

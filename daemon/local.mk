@@ -5,7 +5,7 @@ libwtanalysis_a_SOURCES += analysis/link.c analysis/link.h analysis/link_calls.c
 
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
-	daemon/main.c daemon/daemon.h \
+	daemon/main.c daemon/start.c daemon/daemon.h \
 	daemon/configs.c daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/liveness.c \
 	daemon/lock.c daemon/log.c daemon/process.c daemon/process_restore.c daemon/process_stat.c \
 	daemon/run_key.c daemon/runs.c daemon/scan.c daemon/segment_map.c daemon/status.c \

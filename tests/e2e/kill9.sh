@@ -71,6 +71,18 @@ is "$bad" 0 "$app_kills kills of the application: the books balance ($torn_total
 ok "and that is rare" test "$unborn" -le $((app_kills / 50 + 1))
 unset WTFAKE_COUNTERS
 
+# A daemon that is killed holds its lock until the kernel has taken it apart; on a slow disk that
+# takes a while. One that is spawned meanwhile waits for it.
+export WAVETAP_RUN=kill-lock
+LD_PRELOAD=$library WAVETAP_SPAWN=0 "$app" --launches 10 >/dev/null 2>&1
+name=$(basename "$(ls "$shm"/*.seg)")
+flock -x "$shm/$(echo "$name" | cut -d- -f1-3).lock" -c "sleep 1" &
+sleep 0.3
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+ok "a daemon waits for the lock of one that is being killed" settle
+is "$(sql "SELECT launches_stored FROM loss")" 10 "and drains what is there"
+rm -f "$data"/runs/*
+
 # One long-lived application; its daemon killed again and again. The next one is started by hand,
 # as a supervisor or the next process would.
 export WAVETAP_RUN=kill-daemon
@@ -90,6 +102,7 @@ done
 kill -INT "$victim" 2>/dev/null
 kill -9 "$victim" 2>/dev/null
 wait "$victim" 2>/dev/null
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
 ok "the daemon was killed ($killed times)" test "$killed" -ge $((daemon_kills / 2))
 ok "the daemon after that drains everything and ends" settle
 is "$(sql "SELECT count(*) FROM proc")" 1 "one process in the run file"
