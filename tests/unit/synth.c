@@ -278,7 +278,7 @@ static int put_kernel(struct synth *synth, const struct wt_kernel *record)
 
 static struct wt_kernel make_kernel(const struct synth_launch *launch, uint32_t correlation_id)
 {
-	uint64_t start = launch->entry_ns ? launch->entry_ns + 5000 : synth_now_ns() + 5000;
+	uint64_t start = launch->entry_ns + 5000;
 
 	return (struct wt_kernel){
 	        .start_ns = start,
@@ -297,8 +297,18 @@ static struct wt_kernel make_kernel(const struct synth_launch *launch, uint32_t 
 int synth_kernel_record(struct synth *synth, const struct synth_launch *launch,
                         uint32_t correlation_id)
 {
-	struct wt_kernel record = make_kernel(launch, correlation_id);
+	struct synth_launch timed = *launch;
+	struct wt_kernel record;
 
+	/* Calls made up fast have times ahead of the clock; a kernel does not run before its call. */
+	if (!timed.entry_ns) {
+		uint64_t last_entry_ns = wt_load_relaxed(&synth->last_entry_ns);
+
+		timed.entry_ns = synth_now_ns();
+		if (timed.entry_ns < last_entry_ns)
+			timed.entry_ns = last_entry_ns;
+	}
+	record = make_kernel(&timed, correlation_id);
 	return put_kernel(synth, &record);
 }
 
