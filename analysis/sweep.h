@@ -1,0 +1,114 @@
+/*
+ * sweep.h - the SM-time of one device, by time: what its kernels had, and the gaps between them.
+ *
+ * Kernels come in order of their start; the sweep cuts time at every start and end and gives each
+ * slice to the kernels resident in it. S are the SMs of the device, O the sum over the resident
+ * kernels of the SMs each can occupy (`sms`: min(G, SMs in reach); see wave.h). In a slice of dt:
+ *
+ *   nobody resident    a gap: S * dt, reported with the kernels around it
+ *   O <= S             each kernel has its SMs to itself, so its model holds: sms * dt of each
+ *                      is active, less its wave; SMs that no resident kernel can occupy,
+ *                      (S - O) * dt, are underfill
+ *   O > S              kernels share SMs and no model fits: S * dt is unjudged, split by `sms`
+ *
+ * Wave idle is a kernel's own (wave_sm_ns of its whole duration), spread evenly over it; time
+ * shared with others takes its part away. The SMs of a kernel that no model fits are unjudged
+ * wherever it runs. Underfill is split evenly among the resident kernels that are not
+ * collectives. While only collectives run, the SMs they leave are `comm`, not underfill; their own
+ * count as active, and apart as active_comm.
+ *
+ * Integers throughout. For each slice, each kernel and all together exactly:
+ *   active + underfill + wave + unjudged + comm = SM-time,   and with gaps   S * wall.
+ * Splits are by running totals, so that a remainder is given, not lost. Nothing here is a
+ * measurement: straggle and ramp need one (design.md) and are not here.
+ *
+ * Cost: O(kernels x resident kernels); memory is fixed. A GPU holds at most 128 grids at a time,
+ * so a kernel that would be the 129th has a wrong time; it is refused.
+ *
+ * Pure: no I/O, no clock, no allocation; one thread per sweep.
+ */
+#ifndef WT_SWEEP_H
+#define WT_SWEEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WT_SWEEP_RESIDENT_MAX 128
+#define WT_SWEEP_SMS_MAX 65535
+/* No kernel before, or none after. */
+#define WT_SWEEP_NO_KERNEL INT64_C(-1)
+
+struct wt_sweep_kernel {
+	int64_t id; /* the caller's name for it, >= 0 */
+	int64_t start_ns;
+	int64_t end_ns;
+	/* Of the whole kernel: also where the window cuts start_ns or end_ns. */
+	int64_t duration_ns;
+	int64_t wave_sm_ns; /* least of the closed forms; 0 if not judged */
+	int64_t wave_max_sm_ns; /* greatest */
+	uint32_t sms; /* SMs it can occupy at a time, 1..S */
+	bool is_judged; /* a model fits */
+	bool is_collective;
+};
+
+struct wt_sweep_share {
+	int64_t active_sm_ns;
+	int64_t active_comm_sm_ns; /* part of active_sm_ns: SMs of collectives */
+	int64_t underfill_sm_ns;
+	int64_t wave_sm_ns;
+	int64_t wave_max_sm_ns; /* beside the sum: what wave would be at most, active less */
+	int64_t unjudged_sm_ns;
+	int64_t comm_sm_ns;
+};
+
+struct wt_sweep_gap {
+	int64_t start_ns;
+	int64_t end_ns;
+	int64_t before_id; /* the kernel that ended last, or WT_SWEEP_NO_KERNEL */
+	int64_t after_id; /* the first to start, or WT_SWEEP_NO_KERNEL */
+};
+
+/* What comes out, in order of time. Anything but 0 stops the sweep and is returned. */
+struct wt_sweep_output {
+	int (*kernel)(void *arg, int64_t id, const struct wt_sweep_share *share);
+	int (*gap)(void *arg, const struct wt_sweep_gap *gap);
+	void *arg;
+};
+
+struct wt_sweep_resident {
+	struct wt_sweep_kernel kernel;
+	struct wt_sweep_share share; /* wave apart: follows from judged_ns */
+	int64_t judged_ns; /* of its time with its SMs to itself */
+};
+
+/* Private to sweep.c but for `total` and the times. */
+struct wt_sweep {
+	struct wt_sweep_output output;
+	struct wt_sweep_share total; /* of the kernels that have been put out */
+	int64_t gap_ns; /* time without a kernel */
+	int64_t busy_ns; /* time with one */
+	int64_t now_ns;
+	int64_t last_id; /* ended last */
+	uint32_t sm_count;
+	uint32_t resident_count;
+	struct wt_sweep_resident resident[WT_SWEEP_RESIDENT_MAX]; /* in order of arrival */
+};
+
+/*
+ * A window that begins at start_ns, on a device of sm_count SMs. 0; -EINVAL: sm_count is 0 or more
+ * than WT_SWEEP_SMS_MAX.
+ */
+int wt_sweep_init(struct wt_sweep *sweep, uint32_t sm_count, int64_t start_ns,
+                  const struct wt_sweep_output *output);
+
+/*
+ * The next kernel; starts before the one before it: -EINVAL. Also -EINVAL: no time, no SMs, more
+ * SMs than the device has, more wave than SM-time. -EBUSY: the 129th at a time. A kernel that is
+ * refused changes nothing.
+ */
+int wt_sweep_add(struct wt_sweep *sweep, const struct wt_sweep_kernel *kernel);
+
+/* The window ends: kernels still running are cut there. Not before the last start: -EINVAL. */
+int wt_sweep_finish(struct wt_sweep *sweep, int64_t end_ns);
+
+#endif /* WT_SWEEP_H */
