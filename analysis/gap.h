@@ -1,0 +1,77 @@
+/*
+ * gap.h - why did no kernel run? One cause for each nanosecond of a gap.
+ *
+ * The gap before kernel K starts at p, where no kernel of the device runs any more, and ends where
+ * K starts. K's call was entered at e and returned at l (a graph node's: the graph launch). The
+ * first cause that applies to a nanosecond is its cause:
+ *
+ *   copy         a copy or memset ran on the device
+ *   graph        K and the kernel before are nodes of one graph launch
+ *   load         the application compiled or loaded code (JIT, modules, lazy loading)
+ *   profiler     CUPTI was at work: buffers, flushes, instrumentation
+ *   unknown      K's call isn't known
+ *   sync         before e: K's thread waited for the GPU
+ *   alloc        before e: it allocated or freed
+ *   host         before e: neither; the program had not asked yet
+ *   launch       between e and l, or after l if nothing else holds K up and e is in the gap
+ *   dependency   after l: K's stream had a wait, a host function or a copy before K
+ *   turnaround   after l: K was queued before the gap began (e < p), back to back
+ *   undecided    the clocks of CPU and GPU aren't known well enough to tell
+ *
+ * Copies, kernels and the gap are on the GPU's clock, all else on the CPU's. With a clock error
+ * c > 0, time whose cause would differ if the CPU's stamps were off by at most c is undecided.
+ *
+ * Pure: no I/O, no clock, no allocation; any thread. O((n + 1) log N) for n intervals in the gap.
+ */
+#ifndef WT_GAP_H
+#define WT_GAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/interval.h"
+
+/* Stored and printed by name; append only. */
+enum wt_gap_cause {
+	WT_GAP_COPY,
+	WT_GAP_GRAPH,
+	WT_GAP_LOAD,
+	WT_GAP_PROFILER,
+	WT_GAP_SYNC,
+	WT_GAP_ALLOC,
+	WT_GAP_HOST,
+	WT_GAP_LAUNCH,
+	WT_GAP_DEPENDENCY,
+	WT_GAP_TURNAROUND,
+	WT_GAP_UNKNOWN,
+	WT_GAP_UNDECIDED,
+	WT_GAP_CAUSE_MAX
+};
+
+struct wt_gap_facts {
+	int64_t start_ns; /* p */
+	int64_t end_ns; /* K's start, or the end of the window if that comes first */
+	int64_t entry_ns; /* e and l, valid with has_call */
+	int64_t return_ns;
+	int64_t clock_error_ns; /* >= 0 */
+	bool has_call;
+	bool is_same_graph_launch;
+	bool has_dependency; /* a wait, host function or copy in K's stream, before K and after the
+	                        kernel before it in that stream */
+	struct wt_intervals copies; /* of the device */
+	struct wt_intervals loads; /* of K's process */
+	struct wt_intervals profiler; /* of K's process */
+	struct wt_intervals syncs; /* of the thread that called */
+	struct wt_intervals allocs; /* of that thread */
+};
+
+/*
+ * Adds the nanoseconds of the gap to ret_ns by cause: they sum to end - start. A gap that ends
+ * before it starts has none.
+ */
+void wt_gap_classify(const struct wt_gap_facts *facts, int64_t ret_ns[WT_GAP_CAUSE_MAX]);
+
+/* "copy", "host", ...: static text, also the name in JSON. */
+const char *wt_gap_cause_name(enum wt_gap_cause cause);
+
+#endif /* WT_GAP_H */
