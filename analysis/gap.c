@@ -32,6 +32,8 @@ static enum wt_gap_cause cause_after_return(const struct wt_gap_facts *facts)
 
 	if (facts->has_dependency)
 		return WT_GAP_DEPENDENCY;
+	if (!facts->has_kernel_before)
+		return WT_GAP_LAUNCH;
 	if (facts->entry_ns < shifted(facts->start_ns, -c))
 		return WT_GAP_TURNAROUND;
 	return facts->entry_ns >= shifted(facts->start_ns, c) ? WT_GAP_LAUNCH : WT_GAP_UNDECIDED;

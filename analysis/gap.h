@@ -9,11 +9,12 @@
  *   graph        K and the kernel before are nodes of one graph launch
  *   load         the application compiled or loaded code (JIT, modules, lazy loading)
  *   profiler     CUPTI was at work: buffers, flushes, instrumentation
- *   unknown      K's call isn't known
+ *   unknown      K's call isn't known, or a kernel before it was lost and may have run
  *   sync         before e: K's thread waited for the GPU
  *   alloc        before e: it allocated or freed
  *   host         before e: neither; the program had not asked yet
- *   launch       between e and l, or after l if nothing else holds K up and e is in the gap
+ *   launch       between e and l, or after l if nothing else holds K up and e is in the gap or no
+ *                kernel ran before it
  *   dependency   after l: K's stream had a wait, a host function or a copy before K
  *   turnaround   after l: K was queued before the gap began (e < p), back to back
  *   undecided    the clocks of CPU and GPU aren't known well enough to tell
@@ -55,6 +56,7 @@ struct wt_gap_facts {
 	int64_t return_ns;
 	int64_t clock_error_ns; /* >= 0 */
 	bool has_call;
+	bool has_kernel_before; /* without one nothing is back to back */
 	bool is_same_graph_launch;
 	bool has_dependency; /* a wait, host function or copy in K's stream, before K and after the
 	                        kernel before it in that stream */

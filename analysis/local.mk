@@ -2,7 +2,7 @@
 noinst_LIBRARIES += libwtanalysis.a
 libwtanalysis_a_SOURCES = \
 	analysis/occupancy.c analysis/occupancy.h \
-	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
+	analysis/collective.c analysis/collective.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h
 
 check_PROGRAMS += tests/unit/test_gap tests/unit/test_occupancy tests/unit/test_sweep tests/unit/test_wave

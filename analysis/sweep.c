@@ -150,6 +150,7 @@ static int put_out(struct wt_sweep *sweep, uint32_t at)
 		share.active_comm_sm_ns -= share.wave_sm_ns;
 	add_share(&sweep->total, &share);
 	sweep->last_id = id;
+	sweep->last_tag = kernel->tag;
 	sweep->resident_count--;
 	memmove(resident, resident + 1, (sweep->resident_count - at) * sizeof(*resident));
 	return sweep->output.kernel ? sweep->output.kernel(sweep->output.arg, id, &share) : 0;
@@ -194,6 +195,7 @@ static int advance(struct wt_sweep *sweep, int64_t until_ns, int64_t after_id)
 	gap.start_ns = sweep->now_ns;
 	gap.end_ns = until_ns;
 	gap.before_id = sweep->last_id;
+	gap.before_tag = sweep->last_tag;
 	sweep->gap_ns += until_ns - sweep->now_ns;
 	sweep->now_ns = until_ns;
 	return sweep->output.gap ? sweep->output.gap(sweep->output.arg, &gap) : 0;

@@ -40,6 +40,7 @@
 
 struct wt_sweep_kernel {
 	int64_t id; /* the caller's name for it, >= 0 */
+	uint64_t tag; /* the caller's: comes back with gaps */
 	int64_t start_ns;
 	int64_t end_ns;
 	/* Of the whole kernel: also where the window cuts start_ns or end_ns. */
@@ -66,6 +67,7 @@ struct wt_sweep_gap {
 	int64_t end_ns;
 	int64_t before_id; /* the kernel that ended last, or WT_SWEEP_NO_KERNEL */
 	int64_t after_id; /* the first to start, or WT_SWEEP_NO_KERNEL */
+	uint64_t before_tag; /* 0 without a kernel before */
 };
 
 /* What comes out, in order of time. Anything but 0 stops the sweep and is returned. */
@@ -89,6 +91,7 @@ struct wt_sweep {
 	int64_t busy_ns; /* time with one */
 	int64_t now_ns;
 	int64_t last_id; /* ended last */
+	uint64_t last_tag;
 	uint32_t sm_count;
 	uint32_t resident_count;
 	struct wt_sweep_resident resident[WT_SWEEP_RESIDENT_MAX]; /* in order of arrival */

@@ -5,6 +5,9 @@ wavetap_SOURCES = \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
 	cli/client.c cli/client.h \
+	cli/ledger.c cli/ledger.h \
+	cli/ledger_facts.c cli/ledger_facts.h \
+	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phrase.c cli/phrase.h \
 	cli/program.c cli/program.h \
@@ -17,13 +20,15 @@ wavetap_SOURCES = \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_export.c \
+	cli/cmd_gaps.c \
+	cli/cmd_ledger.c \
 	cli/cmd_preload.c \
 	cli/cmd_run.c \
 	cli/cmd_runs.c \
 	cli/cmd_status.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
+wavetap_LDADD = libwtcli.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
@@ -34,5 +39,5 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
-TESTS += tests/unit/test_cli.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_ledger.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_ledger.sh

@@ -282,12 +282,7 @@ static int sweep_devices(sqlite3 *db, struct wt_report *report)
 	return rc;
 }
 
-/*
- * The window: from the first launch that was observed in full to the end of the last
- * activity, on whatever device. What a process did before CUPTI recorded it is
- * unobserved, not idle.
- */
-static int load_window(sqlite3 *db, struct wt_report *report)
+int wt_report_read_window(sqlite3 *db, struct wt_report *report)
 {
 	static const char sql[] =
 	        "SELECT min(first_kernel_ns, ifnull(first_launch_ns, first_kernel_ns)),"
@@ -323,7 +318,7 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 	if (!rc)
 		rc = sweep_devices(db, report);
 	if (!rc)
-		rc = load_window(db, report);
+		rc = wt_report_read_window(db, report);
 	if (!rc)
 		rc = wt_report_read_loss(db, report);
 	if (!rc)

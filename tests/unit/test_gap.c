@@ -61,7 +61,8 @@ static struct wt_gap_facts usual(void)
 	                             .end_ns = 200,
 	                             .entry_ns = 150,
 	                             .return_ns = 160,
-	                             .has_call = true};
+	                             .has_call = true,
+	                             .has_kernel_before = true};
 }
 
 static void test_by_hand(void)
@@ -113,6 +114,11 @@ static void test_by_hand(void)
 	facts.return_ns = 90;
 	classify(&facts);
 	is_split("queued before", (int64_t[WT_GAP_CAUSE_MAX]){[WT_GAP_TURNAROUND] = 100});
+	facts.has_kernel_before = false;
+	classify(&facts);
+	is_split("queued before a gap that follows no kernel",
+	         (int64_t[WT_GAP_CAUSE_MAX]){[WT_GAP_LAUNCH] = 100});
+	facts.has_kernel_before = true;
 	facts.return_ns = 130;
 	classify(&facts);
 	is_split("entered before, returned in the gap",
@@ -198,6 +204,7 @@ static void make_gap(uint64_t *state, struct random_gap *gap)
 	facts->return_ns = facts->entry_ns + (int64_t)random_below(state, 30);
 	facts->clock_error_ns = (int64_t)random_below(state, 2) * (int64_t)random_below(state, 6);
 	facts->has_call = random_below(state, 8) != 0;
+	facts->has_kernel_before = random_below(state, 8) != 0;
 	facts->is_same_graph_launch = random_below(state, 10) == 0;
 	facts->has_dependency = random_below(state, 4) == 0;
 	facts->copies = random_set(state, gap->sets[0]);
@@ -238,7 +245,8 @@ static enum wt_gap_cause verdict(const struct wt_gap_facts *f, int64_t t, int64_
 		return WT_GAP_LAUNCH;
 	if (f->has_dependency)
 		return WT_GAP_DEPENDENCY;
-	return f->entry_ns - late < f->start_ns ? WT_GAP_TURNAROUND : WT_GAP_LAUNCH;
+	return f->has_kernel_before && f->entry_ns - late < f->start_ns ? WT_GAP_TURNAROUND
+	                                                                : WT_GAP_LAUNCH;
 }
 
 /*
@@ -257,12 +265,15 @@ static enum wt_gap_cause tried_out(const struct wt_gap_facts *f, int64_t t)
 		bool is_after_return = f->has_call && !f->has_dependency &&
 		                       t + late >= f->return_ns && t + late >= f->entry_ns &&
 		                       !in(&f->loads, t + late) && !in(&f->profiler, t + late);
-		bool is_unsure = f->entry_ns >= f->start_ns - c && f->entry_ns < f->start_ns + c;
+		bool is_unsure = f->has_kernel_before && f->entry_ns >= f->start_ns - c &&
+		                 f->entry_ns < f->start_ns + c;
 
 		if (is_after_return && is_unsure)
 			return WT_GAP_UNDECIDED;
 		if (is_after_return)
-			other = f->entry_ns < f->start_ns ? WT_GAP_TURNAROUND : WT_GAP_LAUNCH;
+			other = f->has_kernel_before && f->entry_ns < f->start_ns
+			                ? WT_GAP_TURNAROUND
+			                : WT_GAP_LAUNCH;
 		if (late == -c)
 			first = other;
 		if (other != first)

@@ -83,6 +83,7 @@ static void test_one_after_the_other(void)
 
 	a.wave_sm_ns = 60;
 	a.wave_max_sm_ns = 90;
+	a.tag = 77;
 	begin(4, -10);
 	is_i64(add(a), 0, "a kernel");
 	is_i64(add(kernel(1, 150, 200, 1)), 0, "another");
@@ -99,6 +100,7 @@ static void test_one_after_the_other(void)
 	is_i64(seen.gap[0].after_id, 0, "before A");
 	is_i64(seen.gap[1].end_ns - seen.gap[1].start_ns, 50, "50 between them");
 	is_i64(seen.gap[1].before_id, 0, "after A");
+	is_i64((int64_t)seen.gap[1].before_tag, 77, "with the tag of A");
 	is_i64(seen.gap[1].after_id, 1, "before B");
 	is_i64(seen.gap[2].end_ns, 230, "the last to the end of the window");
 	is_i64(seen.gap[2].after_id, WT_SWEEP_NO_KERNEL, "before no kernel");

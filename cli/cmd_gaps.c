@@ -1,0 +1,337 @@
+/*
+ * cmd_gaps.c - `wavetap gaps`: why no kernel ran, by cause or by the kernel that came after.
+ * Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/kernel_name.h"
+#include "cli/ledger_lines.h"
+#include "cli/phrase.h"
+#include "cli/table.h"
+#include "cli/top_columns.h"
+
+#define DEFAULT_LIMIT 20
+
+enum gaps_by { BY_CAUSE, BY_KERNEL };
+
+struct gaps_values {
+	const char *run;
+	int by;
+	int64_t device, limit;
+	bool has_full_names, is_json, is_csv;
+};
+
+/* Indices are enum gaps_by. */
+static const struct wt_choice by_choices[] = {
+        {"cause", "one row per cause (default)", 0},
+        {"kernel", "one row per kernel that ended a gap", 0},
+        {"call", NULL, 1},
+        {0},
+};
+
+static const struct wt_option gaps_options[] = {
+        {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct gaps_values, by), by_choices,
+         "what a row is"},
+        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct gaps_values, device), NULL,
+         "only the device with that id"},
+        {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct gaps_values, limit), NULL,
+         "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+        {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, has_full_names), NULL,
+         "whole kernel names"},
+        {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_json), NULL,
+         "one JSON object; fields in doc/json.md"},
+        {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_csv), NULL, "rows as CSV"},
+        WT_RUN_OPTION(struct gaps_values, run),
+        {0},
+};
+
+static const struct wt_table_column cause_columns[] = {
+        {"cause", "CAUSE", WT_TABLE_LEFT, 0, 10, 0},
+        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},
+        {"gap_share", "GAPS%", WT_TABLE_RIGHT, 0, 6, 0},
+        {"gap_sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},
+        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
+};
+
+static const struct wt_table_column kernel_columns[] = {
+        {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"share", "ALL%", WT_TABLE_RIGHT, 0, 5, 0},
+        {"gap_sm_ns", "TIME", WT_TABLE_RIGHT, 0, 6, 0},
+        {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"gaps", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
+        {"main_cause_sm_ns", "OF IT", WT_TABLE_RIGHT, 0, 0, 0},
+        {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
+};
+
+/* Whole-run sums over the devices. */
+struct sums {
+	int64_t cause_sm_ns[WT_GAP_CAUSE_MAX];
+	int64_t gap_sm_ns;
+	double total_sm_ns; /* of many devices it may not fit 64 bits */
+	double sms;
+};
+
+static void sum_up(const struct wt_ledger *ledger, struct sums *sums)
+{
+	memset(sums, 0, sizeof(*sums));
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		const struct wt_ledger_device *device = &ledger->devices[i];
+
+		sums->total_sm_ns += (double)device->total_sm_ns;
+		sums->sms += (double)device->sms;
+		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+			int64_t sm_ns = device->gap_ns[cause] * device->sms;
+
+			sums->cause_sm_ns[cause] += sm_ns;
+			sums->gap_sm_ns += sm_ns;
+		}
+	}
+}
+
+static int64_t kernel_gap_sm_ns(const struct wt_ledger_kernel *kernel)
+{
+	int64_t sum = 0;
+
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		sum += kernel->gap_sm_ns[cause];
+	return sum;
+}
+
+static enum wt_gap_cause main_cause(const struct wt_ledger_kernel *kernel)
+{
+	int most = 0;
+
+	for (int cause = 1; cause < WT_GAP_CAUSE_MAX; cause++)
+		if (kernel->gap_sm_ns[cause] > kernel->gap_sm_ns[most])
+			most = cause;
+	return (enum wt_gap_cause)most;
+}
+
+static int by_gap(const void *left, const void *right)
+{
+	const struct wt_ledger_kernel *a = left, *b = right;
+	int64_t x = kernel_gap_sm_ns(a), y = kernel_gap_sm_ns(b);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a->kernel_id < b->kernel_id ? -1 : a->kernel_id > b->kernel_id;
+}
+
+/* ---- by cause */
+
+struct cause_order {
+	enum wt_gap_cause cause;
+	int64_t sm_ns;
+};
+
+static int by_time(const void *left, const void *right)
+{
+	const struct cause_order *a = left, *b = right;
+
+	if (a->sm_ns != b->sm_ns)
+		return a->sm_ns > b->sm_ns ? -1 : 1;
+	return (int)a->cause - (int)b->cause;
+}
+
+static struct wt_table *cause_table(const struct sums *sums, const struct wt_top_unit *unit)
+{
+	struct wt_table *table =
+	        wt_table_create(cause_columns, sizeof(cause_columns) / sizeof(cause_columns[0]));
+	struct cause_order order[WT_GAP_CAUSE_MAX];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	double gaps = (double)sums->gap_sm_ns;
+
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		order[cause] =
+		        (struct cause_order){(enum wt_gap_cause)cause, sums->cause_sm_ns[cause]};
+	qsort(order, WT_GAP_CAUSE_MAX, sizeof(order[0]), by_time);
+	for (int i = 0; table && i < WT_GAP_CAUSE_MAX; i++) {
+		double sm_ns = (double)order[i].sm_ns;
+
+		wt_table_row(table, 0);
+		wt_table_add_string(table, wt_gap_cause_name(order[i].cause), NULL);
+		wt_table_add_double(table, sm_ns / sums->total_sm_ns, 9,
+		                    wt_text_percent(a, sm_ns, sums->total_sm_ns));
+		wt_table_add_double(table, gaps > 0 ? sm_ns / gaps : NAN, 9,
+		                    wt_text_percent(b, sm_ns, gaps));
+		wt_table_add_int(table, order[i].sm_ns, wt_top_format(c, unit, sm_ns / sums->sms));
+		wt_table_add_string(table, wt_gap_cause_meaning(order[i].cause), NULL);
+	}
+	return table;
+}
+
+/* ---- by kernel */
+
+/* Names as people see them, one for each kernel of the ledger; NULL: out of memory. */
+static char **name_kernels(const struct wt_ledger *ledger, bool has_full_names)
+{
+	const char **names = calloc(ledger->kernel_count + 1, sizeof(*names));
+	char **shown = NULL;
+
+	for (size_t i = 0; names && i < ledger->kernel_count; i++)
+		names[i] = ledger->kernels[i].name;
+	if (names && !has_full_names)
+		(void)wt_kernel_name_shorten_all(names, ledger->kernel_count, &shown);
+	else if (names)
+		shown = calloc(ledger->kernel_count + 1, sizeof(*shown));
+	for (size_t i = 0; shown && has_full_names && i < ledger->kernel_count; i++)
+		shown[i] = wt_kernel_name_demangle(ledger->kernels[i].name);
+	free(names);
+	return shown;
+}
+
+static void add_kernel(struct wt_table *table, const struct wt_ledger_kernel *kernel,
+                       const char *shown, const struct sums *sums, const struct wt_top_unit *unit)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char *full = kernel->name ? wt_kernel_name_demangle(kernel->name) : NULL;
+	int64_t gap_sm_ns = kernel_gap_sm_ns(kernel);
+	enum wt_gap_cause cause = main_cause(kernel);
+
+	wt_table_row(table, 0);
+	if (kernel->name)
+		wt_table_add_int(table, kernel->kernel_id, NULL);
+	else
+		wt_table_add_null(table);
+	wt_table_add_double(table, (double)gap_sm_ns / sums->total_sm_ns, 9,
+	                    wt_text_percent(a, (double)gap_sm_ns, sums->total_sm_ns));
+	wt_table_add_int(table, gap_sm_ns, wt_top_format(b, unit, (double)gap_sm_ns / sums->sms));
+	wt_table_add_int(table, kernel->launches, NULL);
+	wt_table_add_int(table, kernel->gaps, NULL);
+	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(cause) : NULL, NULL);
+	wt_table_add_int(table, kernel->gap_sm_ns[cause],
+	                 wt_text_percent(c, (double)kernel->gap_sm_ns[cause], (double)gap_sm_ns));
+	wt_table_add_string(table, full ? full : kernel->name, shown);
+	free(full);
+}
+
+static struct wt_table *kernel_table(const struct wt_ledger *ledger, char **names, size_t limit,
+                                     const struct sums *sums, const struct wt_top_unit *unit)
+{
+	struct wt_table *table =
+	        wt_table_create(kernel_columns, sizeof(kernel_columns) / sizeof(kernel_columns[0]));
+
+	for (size_t i = 0; table && i < ledger->kernel_count && i < limit; i++)
+		add_kernel(table, &ledger->kernels[i], names[i], sums, unit);
+	if (table && ledger->after_last.gaps && ledger->kernel_count < limit)
+		add_kernel(table, &ledger->after_last, "(none: the run ended)", sums, unit);
+	return table;
+}
+
+/* ---- output */
+
+static void print_head(const struct wt_ledger_view *view, const struct sums *sums,
+                       const struct wt_top_unit *unit, const struct wt_text_terminal *terminal)
+{
+	char a[WT_TEXT_NUMBER_BYTES];
+	int64_t gaps = 0;
+	struct wt_phrase line;
+
+	for (size_t i = 0; i < view->ledger.device_count; i++)
+		gaps += view->ledger.devices[i].gaps;
+	wt_ledger_print_run(stdout, terminal, &view->run, &view->ledger);
+	wt_phrase_init(&line, stdout, terminal);
+	wt_phrase_add(&line, "no kernel ran %s%% of the time",
+	              wt_text_percent(a, (double)sums->gap_sm_ns, sums->total_sm_ns));
+	wt_phrase_add(&line, "%s gaps", wt_text_count(a, gaps));
+	wt_phrase_add(&line, "TIME: %s of the whole GPU", unit->name);
+	wt_phrase_end(&line);
+}
+
+static int print_json(const struct wt_ledger_view *view, struct wt_table *table)
+{
+	struct wt_json json;
+
+	wt_json_init(&json, stdout, true);
+	wt_json_object_begin(&json);
+	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
+	wt_json_key(&json, "rows");
+	(void)wt_table_print_json(table, &json);
+	wt_json_object_end(&json);
+	return wt_json_finish(&json);
+}
+
+static int print_rows(const struct gaps_values *values, const struct wt_ledger_view *view,
+                      struct wt_table *table, const struct sums *sums,
+                      const struct wt_top_unit *unit)
+{
+	struct wt_text_terminal terminal;
+	int rc;
+
+	if (values->is_json)
+		return print_json(view, table);
+	if (values->is_csv)
+		return wt_table_print_csv(table, stdout);
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	print_head(view, sums, unit, &terminal);
+	rc = wt_table_print_text(table, stdout, &terminal);
+	if (!rc)
+		wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
+	return rc;
+}
+
+static int print_gaps(const struct gaps_values *values, struct wt_ledger_view *view)
+{
+	bool is_text = !values->is_json && !values->is_csv;
+	int64_t limit = values->limit >= 0 ? values->limit : is_text ? DEFAULT_LIMIT : 0;
+	struct wt_top_unit unit;
+	struct wt_table *table;
+	char **names = NULL;
+	struct sums sums;
+	int rc = -ENOMEM;
+
+	sum_up(&view->ledger, &sums);
+	unit = wt_top_choose_unit((double)sums.gap_sm_ns / sums.sms);
+	if (values->by == BY_CAUSE) {
+		table = cause_table(&sums, &unit);
+	} else {
+		qsort(view->ledger.kernels, view->ledger.kernel_count,
+		      sizeof(*view->ledger.kernels), by_gap);
+		names = name_kernels(&view->ledger, values->has_full_names);
+		table = names ? kernel_table(&view->ledger, names, limit ? (size_t)limit : SIZE_MAX,
+		                             &sums, &unit)
+		              : NULL;
+	}
+	if (table)
+		rc = print_rows(values, view, table, &sums, &unit);
+	wt_table_destroy(table);
+	wt_kernel_name_free_all(names, view->ledger.kernel_count);
+	return wt_cli_output_result(rc);
+}
+
+static int run_gaps(void *opaque, int operand_count, char **operands)
+{
+	const struct gaps_values *values = opaque;
+	struct wt_ledger_query query = {.device_id = values->device};
+	struct wt_ledger_view view;
+	int code;
+
+	(void)operand_count;
+	(void)operands;
+	if (values->is_json && values->is_csv)
+		return wt_cli_usage_error("gaps", "--json and --csv exclude each other");
+	code = wt_ledger_open(values->run, &query, &view);
+	if (!code)
+		code = print_gaps(values, &view);
+	wt_ledger_close(&view);
+	return code;
+}
+
+const struct wt_command wt_cmd_gaps = {
+        .name = "gaps",
+        .summary = "why no kernel ran",
+        .details =
+                "Splits the time in which a device ran no kernel by cause, or by the kernel that\n"
+                "ended the gap.\n",
+        .options = gaps_options,
+        .values_bytes = sizeof(struct gaps_values),
+        .run = run_gaps,
+};

@@ -1,0 +1,243 @@
+/*
+ * cmd_ledger.c - `wavetap ledger`: where SMs x wall went. Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/ledger_lines.h"
+#include "cli/table.h"
+#include "cli/top_columns.h"
+
+struct ledger_values {
+	const char *run;
+	int64_t device;
+	bool is_json, is_csv;
+};
+
+static const struct wt_option ledger_options[] = {
+        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct ledger_values, device), NULL,
+         "only the device with that id"},
+        {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_json), NULL,
+         "one JSON object; fields in doc/json.md"},
+        {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_csv), NULL,
+         "lines as CSV"},
+        WT_RUN_OPTION(struct ledger_values, run),
+        {0},
+};
+
+static const struct wt_table_column columns[] = {
+        {"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"line", "WHERE", WT_TABLE_LEFT, 0, 14, 0},
+        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},
+        {"sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},
+        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, 0, 0, 0},
+        {"is_part", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"evidence", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
+        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
+};
+
+static void add_line(struct wt_table *table, const struct wt_ledger_device *device,
+                     const struct wt_top_unit *unit, const struct wt_ledger_line *line)
+{
+	char name[40], percent[WT_TEXT_NUMBER_BYTES], time[WT_TEXT_NUMBER_BYTES];
+	double share = (double)line->sm_ns / (double)device->total_sm_ns;
+	double sms = (double)device->sms;
+
+	wt_table_row(table, 0);
+	wt_table_add_int(table, device->device_id, NULL);
+	snprintf(name, sizeof(name), "%s%s", line->is_part ? "  " : "", line->name);
+	wt_table_add_string(table, line->name, name);
+	if (line->reason) {
+		wt_table_add_null(table);
+		wt_table_add_null(table);
+		wt_table_add_null(table);
+	} else {
+		wt_table_add_double(
+		        table, share, 9,
+		        wt_text_percent(percent, (double)line->sm_ns, (double)device->total_sm_ns));
+		wt_table_add_int(table, line->sm_ns,
+		                 wt_top_format(time, unit, (double)line->sm_ns / sms));
+		if (line->max_sm_ns >= 0)
+			wt_table_add_int(table, line->max_sm_ns,
+			                 wt_top_format(time, unit, (double)line->max_sm_ns / sms));
+		else
+			wt_table_add_string(table, NULL, "");
+	}
+	wt_table_add_int(table, line->is_part, NULL);
+	wt_table_add_string(table, line->reason ? NULL : "model", NULL);
+	wt_table_add_string(table, line->reason ? line->reason : line->meaning, NULL);
+}
+
+/* The lines of one device, and what they sum to. */
+static void add_device(struct wt_table *table, const struct wt_ledger_device *device,
+                       const struct wt_top_unit *unit)
+{
+	struct wt_ledger_line lines[WT_LEDGER_LINES_MAX];
+	size_t count = wt_ledger_lines(device, lines);
+	char time[WT_TEXT_NUMBER_BYTES];
+
+	for (size_t i = 0; i < count; i++)
+		add_line(table, device, unit, &lines[i]);
+	wt_table_row(table, 0);
+	wt_table_add_int(table, device->device_id, NULL);
+	wt_table_add_string(table, "total", "SMs x wall");
+	wt_table_add_double(table, 1, 9, "100.0");
+	wt_table_add_int(table, device->total_sm_ns,
+	                 wt_top_format(time, unit, (double)device->wall_ns));
+	wt_table_add_string(table, NULL, "");
+	wt_table_add_int(table, 0, NULL);
+	wt_table_add_string(table, NULL, NULL);
+	wt_table_add_string(table, NULL, "");
+}
+
+static int print_text(const struct wt_ledger_view *view)
+{
+	struct wt_top_unit unit =
+	        wt_top_choose_unit((double)(view->ledger.end_ns - view->ledger.start_ns));
+	struct wt_text_terminal terminal;
+	int rc = 0;
+
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
+	printf("TIME: %s of the whole GPU: SM-time / SMs\n", unit.name);
+	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
+		const struct wt_ledger_device *device = &view->ledger.devices[i];
+		struct wt_table *table =
+		        wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+
+		if (!table)
+			return wt_cli_output_result(-ENOMEM);
+		if (view->ledger.device_count > 1)
+			printf("\ndevice %" PRId64 "  %s  %" PRId64 " SMs\n", device->device_id,
+			       device->name, device->sms);
+		add_device(table, device, &unit);
+		rc = wt_table_print_text(table, stdout, &terminal);
+		wt_table_destroy(table);
+	}
+	if (!rc)
+		wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
+	return wt_cli_output_result(rc);
+}
+
+static int print_csv(const struct wt_ledger_view *view)
+{
+	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	struct wt_top_unit unit = {"us", 1e3};
+	int rc;
+
+	if (!table)
+		return wt_cli_output_result(-ENOMEM);
+	for (size_t i = 0; i < view->ledger.device_count; i++)
+		add_device(table, &view->ledger.devices[i], &unit);
+	rc = wt_table_print_csv(table, stdout);
+	wt_table_destroy(table);
+	return wt_cli_output_result(rc);
+}
+
+static void put_int(struct wt_json *json, const char *key, int64_t value)
+{
+	wt_json_key(json, key);
+	wt_json_int(json, value);
+}
+
+static void put_causes(struct wt_json *json, const struct wt_ledger_device *device)
+{
+	wt_json_key(json, "gap_by_cause_sm_ns");
+	wt_json_object_begin(json);
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		put_int(json, wt_gap_cause_name((enum wt_gap_cause)cause),
+		        device->gap_ns[cause] * device->sms);
+	wt_json_object_end(json);
+}
+
+static void put_device(struct wt_json *json, const struct wt_ledger_device *device)
+{
+	struct wt_ledger_line lines[WT_LEDGER_LINES_MAX];
+	size_t count = wt_ledger_lines(device, lines);
+
+	wt_json_object_begin(json);
+	put_int(json, "device_id", device->device_id);
+	wt_json_key(json, "name");
+	wt_json_string(json, device->name);
+	wt_json_key(json, "uuid");
+	wt_json_string(json, device->uuid);
+	put_int(json, "sms", device->sms);
+	put_int(json, "wall_ns", device->wall_ns);
+	put_int(json, "busy_ns", device->busy_ns);
+	put_int(json, "kernels", device->kernels);
+	put_int(json, "kernels_refused", device->kernels_refused);
+	put_int(json, "gaps", device->gaps);
+	put_int(json, "total_sm_ns", device->total_sm_ns);
+	for (size_t i = 0; i < count; i++) {
+		if (!lines[i].key)
+			continue;
+		wt_json_key(json, lines[i].key);
+		if (lines[i].reason)
+			wt_json_null(json);
+		else
+			wt_json_int(json, lines[i].sm_ns);
+	}
+	put_int(json, "wave_max_sm_ns", device->share.wave_max_sm_ns);
+	put_causes(json, device);
+	wt_json_key(json, "evidence");
+	wt_json_string(json, "model");
+	wt_json_key(json, "reason");
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < count; i++)
+		if (lines[i].reason) {
+			wt_json_key(json, lines[i].key);
+			wt_json_string(json, lines[i].reason);
+		}
+	wt_json_object_end(json);
+	wt_json_object_end(json);
+}
+
+static int print_json(const struct wt_ledger_view *view)
+{
+	struct wt_json json;
+
+	wt_json_init(&json, stdout, true);
+	wt_json_object_begin(&json);
+	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
+	wt_json_key(&json, "devices");
+	wt_json_array_begin(&json);
+	for (size_t i = 0; i < view->ledger.device_count; i++)
+		put_device(&json, &view->ledger.devices[i]);
+	wt_json_array_end(&json);
+	wt_json_object_end(&json);
+	return wt_cli_output_result(wt_json_finish(&json));
+}
+
+static int run_ledger(void *opaque, int operand_count, char **operands)
+{
+	const struct ledger_values *values = opaque;
+	struct wt_ledger_query query = {.device_id = values->device};
+	struct wt_ledger_view view;
+	int code;
+
+	(void)operand_count;
+	(void)operands;
+	if (values->is_json && values->is_csv)
+		return wt_cli_usage_error("ledger", "--json and --csv exclude each other");
+	code = wt_ledger_open(values->run, &query, &view);
+	if (!code)
+		code = values->is_json  ? print_json(&view)
+		       : values->is_csv ? print_csv(&view)
+		                        : print_text(&view);
+	wt_ledger_close(&view);
+	return code;
+}
+
+const struct wt_command wt_cmd_ledger = {
+        .name = "ledger",
+        .summary = "where the SM-time went, to the last nanosecond",
+        .details =
+                "Splits SMs x wall of each device: what was active, what kernels left idle, and\n"
+                "the time without a kernel by cause. The lines sum to the whole.\n",
+        .options = ledger_options,
+        .values_bytes = sizeof(struct ledger_values),
+        .run = run_ledger,
+};

@@ -1,0 +1,487 @@
+/*
+ * ledger.c - see ledger.h. Single-threaded; blocks on the file.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/collective.h"
+#include "analysis/map.h"
+#include "cli/ledger.h"
+#include "cli/ledger_facts.h"
+#include "cli/report_sql.h"
+
+#define CLOCK_ERROR_LEAST_NS 1000
+
+/* A kernel that ran, with the call that launched it. */
+struct kernel_row {
+	int64_t process_id, kernel_id;
+	int64_t start_ns, end_ns;
+	int64_t wave_sm_ns, wave_max_sm_ns;
+	int64_t blocks, resident_blocks, config_sms;
+	int64_t launch_seq;
+	struct wt_fact_call call;
+	bool is_judged, is_graph_node, has_call;
+};
+
+/* What the loading of one ledger holds. */
+struct loading {
+	sqlite3 *db;
+	struct wt_ledger *ledger;
+	struct wt_facts *facts;
+	bool *is_collective; /* of ledger->kernels */
+	struct wt_map kernel_at; /* kernel_id -> index in ledger->kernels */
+	struct wt_map stream_at; /* process and stream -> index in stream_entry_ns */
+	int64_t *stream_entry_ns; /* when a kernel was last launched into it */
+	size_t stream_count, stream_capacity;
+	/* of the device in work */
+	struct wt_ledger_device *device;
+	struct wt_sweep sweep;
+	const struct kernel_row *next; /* the kernel after the gap; NULL: none */
+	size_t next_at; /* its kernel's index */
+	int64_t swept_entry_ns; /* when the kernel before was launched */
+};
+
+static const char rows_sql[] =
+        "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
+        " c.blocks, c.resident_blocks, c.sm_count, e.graph_id IS NOT NULL, e.launch_seq,"
+        " l.entry_ns, l.return_ns, l.thread32, l.stream"
+        " FROM kernel_exec e JOIN config c USING (config_id) LEFT JOIN launch_call l"
+        " ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq"
+        " WHERE c.device_id = ?1 AND e.end_ns > ?2 AND e.end_ns > e.start_ns"
+        " ORDER BY e.start_ns, e.exec_id";
+
+static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts, struct kernel_row *row)
+{
+	*row = (struct kernel_row){
+	        .process_id = sqlite3_column_int64(s, 0),
+	        .kernel_id = sqlite3_column_int64(s, 1),
+	        .start_ns = sqlite3_column_int64(s, 2),
+	        .end_ns = sqlite3_column_int64(s, 3),
+	        .wave_sm_ns = sqlite3_column_int64(s, 4),
+	        .wave_max_sm_ns = sqlite3_column_int64(s, 5),
+	        .is_judged = sqlite3_column_type(s, 4) != SQLITE_NULL,
+	        .blocks = sqlite3_column_int64(s, 6),
+	        .resident_blocks = sqlite3_column_int64(s, 7), /* NULL: 0 */
+	        .config_sms = sqlite3_column_int64(s, 8),
+	        .is_graph_node = sqlite3_column_int(s, 9),
+	        .launch_seq = sqlite3_column_int64(s, 10),
+	        .has_call = sqlite3_column_type(s, 11) != SQLITE_NULL,
+	        .call = {.entry_ns = sqlite3_column_int64(s, 11),
+	                 .return_ns = sqlite3_column_int64(s, 12),
+	                 .thread32 = (uint32_t)sqlite3_column_int64(s, 13),
+	                 .stream = (uint64_t)sqlite3_column_int64(s, 14)},
+	};
+	if (row->is_graph_node && sqlite3_column_type(s, 10) != SQLITE_NULL)
+		row->has_call =
+		        wt_facts_graph_launch(facts, row->process_id, row->launch_seq, &row->call);
+}
+
+/* ---- gaps */
+
+/* Two 64-bit numbers in one key of a map; a collision would only blur a dependency. */
+static uint64_t stream_key(int64_t process_id, uint64_t stream)
+{
+	return (stream ^ ((uint64_t)process_id << 48)) * 0x9e3779b97f4a7c15u;
+}
+
+/* Was a wait or host function put into K's stream since the kernel before it there? */
+static bool has_dependency(const struct loading *load, const struct kernel_row *row)
+{
+	struct wt_intervals set =
+	        wt_facts_find(load->facts, WT_FACT_DEPEND, row->process_id, row->call.stream);
+	uint32_t at = wt_map_get(&load->stream_at, stream_key(row->process_id, row->call.stream));
+	int64_t since_ns = at == WT_MAP_NONE ? INT64_MIN : load->stream_entry_ns[at];
+	size_t first = wt_intervals_after(&set, since_ns);
+
+	return first < set.count && set.at[first].start_ns < row->call.entry_ns;
+}
+
+/* Was a kernel that never came launched between the one before the gap and K? */
+static bool has_lost_kernel(const struct loading *load, const struct kernel_row *row)
+{
+	struct wt_intervals set = wt_facts_find(load->facts, WT_FACT_LOST, row->process_id, 0);
+	size_t first = wt_intervals_after(&set, load->swept_entry_ns);
+
+	return row->has_call && first < set.count && set.at[first].start_ns < row->call.entry_ns;
+}
+
+static int note_stream(struct loading *load, const struct kernel_row *row)
+{
+	uint64_t key = stream_key(row->process_id, row->call.stream);
+	uint32_t at = wt_map_get(&load->stream_at, key);
+
+	if (at != WT_MAP_NONE) {
+		if (row->call.entry_ns > load->stream_entry_ns[at])
+			load->stream_entry_ns[at] = row->call.entry_ns;
+		return 0;
+	}
+	if (load->stream_count == load->stream_capacity) {
+		size_t capacity = load->stream_capacity ? 2 * load->stream_capacity : 64;
+		int64_t *grown = reallocarray(load->stream_entry_ns, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		load->stream_entry_ns = grown;
+		load->stream_capacity = capacity;
+	}
+	load->stream_entry_ns[load->stream_count] = row->call.entry_ns;
+	return wt_map_set(&load->stream_at, key, (uint32_t)load->stream_count++);
+}
+
+/* Equal for the nodes of one graph launch only; 0: not a node. */
+static uint64_t graph_tag(const struct kernel_row *row)
+{
+	if (!row->is_graph_node || !row->has_call)
+		return 0;
+	return ((uint64_t)row->process_id << 48 ^ (uint64_t)row->launch_seq) + 1;
+}
+
+static int on_gap(void *arg, const struct wt_sweep_gap *gap)
+{
+	struct loading *load = arg;
+	const struct kernel_row *next = load->next;
+	struct wt_ledger_device *device = load->device;
+	struct wt_ledger_kernel *owner =
+	        next ? &load->ledger->kernels[load->next_at] : &load->ledger->after_last;
+	struct wt_gap_facts facts = {
+	        .start_ns = gap->start_ns,
+	        .end_ns = gap->end_ns,
+	        .clock_error_ns = load->ledger->clock_error_ns,
+	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
+	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
+	};
+	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
+
+	if (next) {
+		facts.loads = wt_facts_find(load->facts, WT_FACT_LOAD, next->process_id, 0);
+		/* A lost kernel may have run in the gap: that is not idle time with a cause. */
+		facts.has_call = next->has_call && !has_lost_kernel(load, next);
+	}
+	if (facts.has_call) {
+		uint32_t thread = next->call.thread32;
+
+		facts.entry_ns = next->call.entry_ns;
+		facts.return_ns = next->call.return_ns;
+		facts.is_same_graph_launch =
+		        graph_tag(next) != 0 && gap->before_tag == graph_tag(next);
+		facts.has_dependency = has_dependency(load, next);
+		facts.profiler =
+		        wt_facts_find(load->facts, WT_FACT_PROFILER, next->process_id, thread);
+		facts.syncs = wt_facts_find(load->facts, WT_FACT_SYNC, next->process_id, thread);
+		facts.allocs = wt_facts_find(load->facts, WT_FACT_ALLOC, next->process_id, thread);
+	}
+	wt_gap_classify(&facts, ns);
+	device->gaps++;
+	owner->gaps++;
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+		device->gap_ns[cause] += ns[cause];
+		owner->gap_sm_ns[cause] += ns[cause] * device->sms;
+	}
+	return 0;
+}
+
+/* ---- kernels */
+
+static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *share)
+{
+	struct loading *load = arg;
+	struct wt_sweep_share *sum = &load->ledger->kernels[id].share;
+
+	load->ledger->kernels[id].launches++;
+	sum->active_sm_ns += share->active_sm_ns;
+	sum->active_comm_sm_ns += share->active_comm_sm_ns;
+	sum->underfill_sm_ns += share->underfill_sm_ns;
+	sum->wave_sm_ns += share->wave_sm_ns;
+	sum->wave_max_sm_ns += share->wave_max_sm_ns;
+	sum->unjudged_sm_ns += share->unjudged_sm_ns;
+	sum->comm_sm_ns += share->comm_sm_ns;
+	return 0;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* min(G, SMs in reach): wave.h. */
+static uint32_t occupied_sms(const struct kernel_row *row, int64_t device_sms)
+{
+	int64_t sms = row->config_sms > 0 ? least(row->config_sms, device_sms) : device_sms;
+
+	if (row->resident_blocks > 0)
+		sms = least(sms, row->resident_blocks);
+	if (row->blocks > 0)
+		sms = least(sms, row->blocks);
+	return (uint32_t)sms;
+}
+
+/* Its part in the window. What the sweep refuses is counted and left out. */
+static int sweep_row(struct loading *load, const struct kernel_row *row)
+{
+	const struct wt_ledger *ledger = load->ledger;
+	struct wt_sweep_kernel kernel = {
+	        .id = (int64_t)load->next_at,
+	        .tag = graph_tag(row),
+	        .start_ns = row->start_ns > ledger->start_ns ? row->start_ns : ledger->start_ns,
+	        .end_ns = least(row->end_ns, ledger->end_ns),
+	        .duration_ns = row->end_ns - row->start_ns,
+	        .wave_sm_ns = row->wave_sm_ns,
+	        .wave_max_sm_ns = row->wave_max_sm_ns,
+	        .sms = occupied_sms(row, load->device->sms),
+	        .is_judged = row->is_judged,
+	        .is_collective = load->is_collective[load->next_at],
+	};
+	int rc = wt_sweep_add(&load->sweep, &kernel);
+
+	if (rc == -EINVAL || rc == -EBUSY) {
+		load->device->kernels_refused++;
+		return 0;
+	}
+	load->device->kernels++;
+	return rc;
+}
+
+static int sweep_rows(struct loading *load, sqlite3_stmt *s, struct kernel_row *row)
+{
+	int rc;
+
+	load->next = NULL;
+	while ((rc = wt_report_step(s)) > 0) {
+		uint32_t at;
+
+		read_kernel_row(s, load->facts, row);
+		at = wt_map_get(&load->kernel_at, (uint64_t)row->kernel_id);
+		if (at == WT_MAP_NONE) {
+			load->device->kernels_refused++; /* a damaged file: no such kernel */
+			continue;
+		}
+		load->next = row;
+		load->next_at = at;
+		if (row->start_ns >= load->ledger->end_ns)
+			return 0; /* the one after the window: it explains the last gap */
+		rc = sweep_row(load, row);
+		if (!rc && row->has_call)
+			rc = note_stream(load, row);
+		if (row->has_call)
+			load->swept_entry_ns = row->call.entry_ns;
+		load->next = NULL;
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
+static int load_device(struct loading *load, struct wt_ledger_device *device)
+{
+	const struct wt_sweep_output output = {on_kernel, on_gap, load};
+	const struct wt_ledger *ledger = load->ledger;
+	int64_t gap_ns = 0;
+	struct kernel_row row;
+	sqlite3_stmt *s;
+	int rc;
+
+	load->device = device;
+	load->swept_entry_ns = INT64_MIN;
+	device->wall_ns = ledger->end_ns - ledger->start_ns;
+	if (device->sms <= 0 || device->sms > WT_SWEEP_SMS_MAX ||
+	    wt_sweep_init(&load->sweep, (uint32_t)device->sms, ledger->start_ns, &output))
+		return -ERANGE;
+	rc = wt_report_prepare(load->db, rows_sql, &s);
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, device->device_id);
+	sqlite3_bind_int64(s, 2, ledger->start_ns);
+	rc = sweep_rows(load, s, &row);
+	if (!rc)
+		rc = wt_sweep_finish(&load->sweep, ledger->end_ns);
+	sqlite3_finalize(s);
+	if (rc)
+		return rc == -EINVAL ? -ERANGE : rc;
+	device->share = load->sweep.total;
+	device->busy_ns = load->sweep.busy_ns;
+	device->total_sm_ns = device->wall_ns * device->sms;
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		gap_ns += device->gap_ns[cause];
+	device->residual_sm_ns = device->total_sm_ns - device->share.active_sm_ns -
+	                         device->share.underfill_sm_ns - device->share.wave_sm_ns -
+	                         device->share.unjudged_sm_ns - device->share.comm_sm_ns -
+	                         gap_ns * device->sms;
+	return 0;
+}
+
+/* ---- what there is */
+
+static int load_kernels(struct loading *load)
+{
+	struct wt_ledger *ledger = load->ledger;
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(load->db,
+	                           "SELECT kernel_id, name FROM kernel ORDER BY kernel_id", &s);
+
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		struct wt_ledger_kernel *kernel =
+		        wt_report_append(&ledger->kernels, &ledger->kernel_count, sizeof(*kernel));
+
+		rc = kernel ? wt_report_copy_text(s, 1, &kernel->name) : -ENOMEM;
+		if (rc)
+			break;
+		kernel->kernel_id = sqlite3_column_int64(s, 0);
+		rc = wt_map_set(&load->kernel_at, (uint64_t)kernel->kernel_id,
+		                (uint32_t)ledger->kernel_count - 1);
+		if (rc)
+			break;
+	}
+	sqlite3_finalize(s);
+	if (rc)
+		return rc;
+	load->is_collective = calloc(ledger->kernel_count + 1, sizeof(*load->is_collective));
+	if (!load->is_collective)
+		return -ENOMEM;
+	for (size_t i = 0; i < ledger->kernel_count; i++)
+		load->is_collective[i] = wt_is_collective_kernel(ledger->kernels[i].name);
+	return 0;
+}
+
+static int load_devices(struct loading *load, const struct wt_ledger_query *query)
+{
+	static const char sql[] = "SELECT device_id, name, uuid, sm_count FROM device d"
+	                          " WHERE (?1 < 0 OR device_id = ?1) AND EXISTS"
+	                          " (SELECT 1 FROM config c WHERE c.device_id = d.device_id)"
+	                          " ORDER BY device_id";
+	struct wt_ledger *ledger = load->ledger;
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(load->db, sql, &s);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, query->device_id);
+	while ((rc = wt_report_step(s)) > 0) {
+		struct wt_ledger_device *device =
+		        wt_report_append(&ledger->devices, &ledger->device_count, sizeof(*device));
+
+		rc = device ? wt_report_copy_text(s, 1, &device->name) : -ENOMEM;
+		if (!rc)
+			rc = wt_report_copy_text(s, 2, &device->uuid);
+		if (rc)
+			break;
+		device->device_id = sqlite3_column_int64(s, 0);
+		device->sms = sqlite3_column_int64(s, 3);
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+/*
+ * How far CPU and GPU stamps may be apart. CUPTI converts the GPU's, how well is not documented: a
+ * microsecond, until a measurement says better. More, if its clock was read worse, or if a kernel
+ * is said to have started before it was launched.
+ */
+static int load_clock_error(struct loading *load)
+{
+	static const char sql[] =
+	        "SELECT max(?1, coalesce((SELECT max(bracket_ns) FROM clock), 0),"
+	        " coalesce((SELECT max(l.entry_ns - e.start_ns) FROM kernel_exec e"
+	        "   JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq"
+	        "   WHERE e.graph_id IS NULL AND e.link = 1), 0))";
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(load->db, sql, &s);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, CLOCK_ERROR_LEAST_NS);
+	rc = wt_report_step(s);
+	if (rc > 0)
+		load->ledger->clock_error_ns = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return rc < 0 ? rc : 0;
+}
+
+static int load_window(struct loading *load, const struct wt_ledger_query *query)
+{
+	struct wt_report window = {0};
+	int rc = 0;
+
+	if (query->to_ns) {
+		window.start_ns = query->from_ns;
+		window.end_ns = query->to_ns;
+	} else {
+		rc = wt_report_read_window(load->db, &window);
+	}
+	load->ledger->start_ns = window.start_ns;
+	load->ledger->end_ns = window.end_ns;
+	return rc ? rc : load_clock_error(load);
+}
+
+static int load_all(struct loading *load, const struct wt_ledger_query *query)
+{
+	int rc = load_window(load, query);
+
+	if (!rc)
+		rc = load_kernels(load);
+	if (!rc)
+		rc = load_devices(load, query);
+	if (!rc)
+		rc = wt_facts_load(load->db, &load->facts);
+	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
+		rc = load_device(load, &load->ledger->devices[i]);
+	return rc;
+}
+
+/* Kernels that the window does not have go. */
+static void drop_unused(struct wt_ledger *ledger)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ledger->kernel_count; i++) {
+		if (ledger->kernels[i].launches || ledger->kernels[i].gaps)
+			ledger->kernels[kept++] = ledger->kernels[i];
+		else
+			free(ledger->kernels[i].name);
+	}
+	ledger->kernel_count = kept;
+}
+
+int wt_ledger_load(sqlite3 *db, const struct wt_ledger_query *query, struct wt_ledger *ledger)
+{
+	struct loading *load = calloc(1, sizeof(*load));
+	int rc = -ENOMEM;
+
+	memset(ledger, 0, sizeof(*ledger));
+	if (!load)
+		return rc;
+	load->db = db;
+	load->ledger = ledger;
+	rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	if (!rc)
+		rc = load_all(load, query);
+	if (rc == -EIO)
+		snprintf(ledger->problem, sizeof(ledger->problem), "%s", sqlite3_errmsg(db));
+	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	if (!rc)
+		drop_unused(ledger);
+	wt_facts_free(load->facts);
+	wt_map_fini(&load->kernel_at);
+	wt_map_fini(&load->stream_at);
+	free(load->stream_entry_ns);
+	free(load->is_collective);
+	free(load);
+	return rc;
+}
+
+void wt_ledger_fini(struct wt_ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		free(ledger->devices[i].name);
+		free(ledger->devices[i].uuid);
+	}
+	for (size_t i = 0; i < ledger->kernel_count; i++)
+		free(ledger->kernels[i].name);
+	free(ledger->devices);
+	free(ledger->kernels);
+	memset(ledger, 0, sizeof(*ledger));
+}

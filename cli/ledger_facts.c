@@ -1,0 +1,283 @@
+/*
+ * ledger_facts.c - see ledger_facts.h. Single-threaded; blocks on the file.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ledger_facts.h"
+#include "cli/report_sql.h"
+
+struct fact {
+	int64_t process_id;
+	uint64_t key;
+	struct wt_interval interval;
+	enum wt_fact_kind kind;
+};
+
+/* Neighbours in `intervals` that belong together. */
+struct group {
+	int64_t process_id;
+	uint64_t key;
+	size_t first, count;
+	enum wt_fact_kind kind;
+};
+
+struct graph_launch {
+	int64_t process_id;
+	int64_t seq;
+	struct wt_fact_call call;
+};
+
+struct wt_facts {
+	struct wt_interval *intervals;
+	struct group *groups;
+	size_t group_count;
+	struct graph_launch *graph_launches;
+	size_t graph_launch_count;
+};
+
+/*
+ * kind, process, key, start, end. Classes are enum wt_api_class, numbers of entries those of
+ * wt_hooks.def: 130 and up build graphs, the MODULE entries below load code. Overhead types are
+ * CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module and function loading; 1 to 3 and 7
+ * << 16 CUPTI's own work.
+ */
+static const char facts_sql[] =
+        "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
+        " WHERE device_id IS NOT NULL AND end_ns > start_ns"
+        " UNION ALL SELECT CASE WHEN a.class = 5 THEN 3 WHEN a.class = 7 THEN 4 WHEN a.class = 4 "
+        "THEN 5 WHEN c.api < 130 THEN 1 ELSE 4 END AS kind, c.process_id,"
+        " CASE WHEN a.class = 4 THEN c.handle WHEN a.class = 8 AND c.api < 130 THEN 0"
+        " ELSE c.thread32 END, c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
+        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 5, 7, 8)"
+        " UNION ALL SELECT CASE WHEN type IN (1, 262144, 327680) THEN 1 ELSE 2 END, process_id,"
+        " CASE WHEN type IN (1, 262144, 327680) THEN 0 ELSE thread32 END, start_ns, end_ns"
+        " FROM overhead WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752)"
+        " AND end_ns > start_ns";
+
+/* Launches that went well, not into a graph, and have no kernel. Asked for only where some are. */
+static const char any_lost_sql[] =
+        "SELECT 1 FROM loss WHERE launches_unlinked + launches_unobserved"
+        " + launches_in_flight > 0 LIMIT 1";
+static const char lost_sql[] =
+        "SELECT 6, l.process_id, 0, l.entry_ns, l.entry_ns + 1 FROM launch_call l LEFT JOIN"
+        " (SELECT process_id, launch_seq FROM kernel_exec"
+        "  WHERE graph_id IS NULL AND launch_seq IS NOT NULL) e"
+        " ON e.process_id = l.process_id AND e.launch_seq = l.seq"
+        " WHERE l.result = 0 AND l.flags & 12 = 0 AND e.launch_seq IS NULL";
+
+static const char graphs_sql[] =
+        "SELECT c.process_id, c.seq, c.entry_ns, c.return_ns, c.handle, c.thread32"
+        " FROM api_call c JOIN api a USING (api) WHERE a.class = 2 AND c.seq IS NOT NULL"
+        " ORDER BY c.process_id, c.seq";
+
+static int compare_i64(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_key(enum wt_fact_kind kind, int64_t process_id, uint64_t key,
+                       enum wt_fact_kind other_kind, int64_t other_process, uint64_t other_key)
+{
+	if (kind != other_kind)
+		return kind < other_kind ? -1 : 1;
+	if (process_id != other_process)
+		return compare_i64(process_id, other_process);
+	return key < other_key ? -1 : key > other_key;
+}
+
+static int by_group(const void *left, const void *right)
+{
+	const struct fact *a = left, *b = right;
+	int order = compare_key(a->kind, a->process_id, a->key, b->kind, b->process_id, b->key);
+
+	return order ? order : compare_i64(a->interval.start_ns, b->interval.start_ns);
+}
+
+/* An array that doubles. */
+static int grow(void *array_at, size_t count, size_t *capacity, size_t element_bytes)
+{
+	void **array = array_at;
+	void *grown;
+
+	if (count < *capacity)
+		return 0;
+	*capacity = *capacity ? 2 * *capacity : 1024;
+	grown = reallocarray(*array, *capacity, element_bytes);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	return 0;
+}
+
+/* Facts so far; grows. */
+struct fact_list {
+	struct fact *at;
+	size_t count, capacity;
+};
+
+static int read_facts(sqlite3 *db, const char *sql, struct fact_list *list)
+{
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, sql, &s);
+
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		struct fact fact = {
+		        .kind = (enum wt_fact_kind)sqlite3_column_int(s, 0),
+		        .process_id = sqlite3_column_int64(s, 1),
+		        .key = (uint64_t)sqlite3_column_int64(s, 2),
+		        .interval = {sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4)}};
+
+		rc = grow(&list->at, list->count, &list->capacity, sizeof(fact));
+		if (rc)
+			break;
+		list->at[list->count++] = fact;
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+static int read_lost(sqlite3 *db, struct fact_list *list)
+{
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, any_lost_sql, &s);
+
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	sqlite3_finalize(s);
+	return rc > 0 ? read_facts(db, lost_sql, list) : rc;
+}
+
+/* Sorted facts become groups of united intervals. */
+static int make_groups(struct wt_facts *facts, const struct fact *all, size_t count)
+{
+	size_t capacity = 0, used = 0;
+
+	facts->intervals = calloc(count + 1, sizeof(*facts->intervals));
+	if (!facts->intervals)
+		return -ENOMEM;
+	for (size_t i = 0; i < count;) {
+		struct group group = {all[i].process_id, all[i].key, used, 0, all[i].kind};
+		int rc = grow(&facts->groups, facts->group_count, &capacity, sizeof(group));
+
+		if (rc)
+			return rc;
+		for (; i < count && compare_key(all[i].kind, all[i].process_id, all[i].key,
+		                                group.kind, group.process_id, group.key) == 0;
+		     i++)
+			facts->intervals[group.first + group.count++] = all[i].interval;
+		group.count = wt_intervals_unite(facts->intervals + group.first, group.count);
+		used = group.first + group.count;
+		facts->groups[facts->group_count++] = group;
+	}
+	return 0;
+}
+
+static int read_graph_launches(sqlite3 *db, struct wt_facts *facts)
+{
+	size_t capacity = 0;
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, graphs_sql, &s);
+
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		struct graph_launch launch = {
+		        .process_id = sqlite3_column_int64(s, 0),
+		        .seq = sqlite3_column_int64(s, 1),
+		        .call = {.entry_ns = sqlite3_column_int64(s, 2),
+		                 .return_ns = sqlite3_column_int64(s, 3),
+		                 .stream = (uint64_t)sqlite3_column_int64(s, 4),
+		                 .thread32 = (uint32_t)sqlite3_column_int64(s, 5)}};
+
+		rc = grow(&facts->graph_launches, facts->graph_launch_count, &capacity,
+		          sizeof(launch));
+		if (rc)
+			break;
+		facts->graph_launches[facts->graph_launch_count++] = launch;
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts)
+{
+	struct wt_facts *facts = calloc(1, sizeof(*facts));
+	struct fact_list list = {0};
+	int rc = facts ? read_facts(db, facts_sql, &list) : -ENOMEM;
+
+	if (!rc)
+		rc = read_lost(db, &list);
+	if (!rc && list.count)
+		qsort(list.at, list.count, sizeof(*list.at), by_group);
+	if (!rc)
+		rc = make_groups(facts, list.at, list.count);
+	free(list.at);
+	if (!rc)
+		rc = read_graph_launches(db, facts);
+	if (rc) {
+		wt_facts_free(facts);
+		facts = NULL;
+	}
+	*ret_facts = facts;
+	return rc;
+}
+
+void wt_facts_free(struct wt_facts *facts)
+{
+	if (!facts)
+		return;
+	free(facts->intervals);
+	free(facts->groups);
+	free(facts->graph_launches);
+	free(facts);
+}
+
+struct wt_intervals wt_facts_find(const struct wt_facts *facts, enum wt_fact_kind kind,
+                                  int64_t process_id, uint64_t key)
+{
+	size_t low = 0, high = facts->group_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct group *group = &facts->groups[middle];
+		int order = compare_key(group->kind, group->process_id, group->key, kind,
+		                        process_id, key);
+
+		if (order == 0)
+			return (struct wt_intervals){facts->intervals + group->first, group->count};
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return (struct wt_intervals){NULL, 0};
+}
+
+bool wt_facts_graph_launch(const struct wt_facts *facts, int64_t process_id, int64_t seq,
+                           struct wt_fact_call *ret_call)
+{
+	size_t low = 0, high = facts->graph_launch_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct graph_launch *launch = &facts->graph_launches[middle];
+		int order = launch->process_id != process_id
+		                    ? compare_i64(launch->process_id, process_id)
+		                    : compare_i64(launch->seq, seq);
+
+		if (order == 0) {
+			*ret_call = launch->call;
+			return true;
+		}
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}

@@ -1,0 +1,50 @@
+/*
+ * ledger_facts.h - what the ledger must know about the time between kernels: when threads waited,
+ * allocated or loaded code, when devices copied, which graph launch a node belongs to.
+ *
+ * Loaded once from a run file, all in memory: 40 bytes for each call, copy or overhead record
+ * (10^6 of them: 40 MB); kernels are not among them. Single-threaded; loading blocks on the file.
+ */
+#ifndef WT_CLI_LEDGER_FACTS_H
+#define WT_CLI_LEDGER_FACTS_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analysis/interval.h"
+
+/* What happened, and whose intervals they are. */
+enum wt_fact_kind {
+	WT_FACT_COPY, /* a copy or memset ran; key: device_id, process 0 */
+	WT_FACT_LOAD, /* code was loaded or compiled; key 0 */
+	WT_FACT_PROFILER, /* CUPTI held a thread up; key: thread32 */
+	WT_FACT_SYNC, /* waited for the GPU; key: thread32 */
+	WT_FACT_ALLOC, /* allocated, freed, built a graph; key: thread32 */
+	WT_FACT_DEPEND, /* event wait or host function was put into a stream; key: stream handle */
+	WT_FACT_LOST, /* a launch whose kernel should have come and did not; key 0 */
+	WT_FACT_KIND_MAX
+};
+
+struct wt_fact_call {
+	int64_t entry_ns;
+	int64_t return_ns;
+	uint64_t stream; /* handle */
+	uint32_t thread32;
+};
+
+struct wt_facts;
+
+/* 0 or -errno; -EIO: sqlite3_errmsg(db) says what. *ret_facts is NULL on failure. */
+int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts);
+void wt_facts_free(struct wt_facts *facts); /* NULL is fine */
+
+/* Borrowed, good until the facts are freed. Empty where nothing is known. */
+struct wt_intervals wt_facts_find(const struct wt_facts *facts, enum wt_fact_kind kind,
+                                  int64_t process_id, uint64_t key);
+
+/* The graph launch `seq` of a process. False: not known. */
+bool wt_facts_graph_launch(const struct wt_facts *facts, int64_t process_id, int64_t seq,
+                           struct wt_fact_call *ret_call);
+
+#endif /* WT_CLI_LEDGER_FACTS_H */

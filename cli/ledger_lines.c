@@ -1,0 +1,212 @@
+/*
+ * ledger_lines.c - see ledger_lines.h. Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/ledger_lines.h"
+#include "cli/phrase.h"
+#include "cli/top_json.h"
+#include "cli/top_text.h"
+
+static const char needs_measurement[] = "needs a measurement";
+
+static const char *const cause_meanings[WT_GAP_CAUSE_MAX] = {
+        [WT_GAP_COPY] = "a copy or memset ran",
+        [WT_GAP_GRAPH] = "between nodes of one graph launch",
+        [WT_GAP_LOAD] = "the program loaded or compiled code",
+        [WT_GAP_PROFILER] = "CUPTI held the launching thread up",
+        [WT_GAP_SYNC] = "launching thread waited for the GPU",
+        [WT_GAP_ALLOC] = "it allocated, freed or built a graph",
+        [WT_GAP_HOST] = "the program had not asked yet",
+        [WT_GAP_LAUNCH] = "asked, but not on the GPU yet",
+        [WT_GAP_DEPENDENCY] = "stream waits for event or function",
+        [WT_GAP_TURNAROUND] = "queued back to back",
+        [WT_GAP_UNKNOWN] = "launch not known, or kernels lost",
+        [WT_GAP_UNDECIDED] = "within the error of the clocks",
+};
+
+const char *wt_gap_cause_meaning(enum wt_gap_cause cause)
+{
+	return cause < WT_GAP_CAUSE_MAX ? cause_meanings[cause] : "";
+}
+
+static void add(struct wt_ledger_line *lines, size_t *count, struct wt_ledger_line line)
+{
+	lines[(*count)++] = line;
+}
+
+size_t wt_ledger_lines(const struct wt_ledger_device *device,
+                       struct wt_ledger_line lines[WT_LEDGER_LINES_MAX])
+{
+	const struct wt_sweep_share *share = &device->share;
+	int64_t gap_sm_ns = 0;
+	size_t n = 0;
+
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		gap_sm_ns += device->gap_ns[cause] * device->sms;
+	add(lines, &n,
+	    (struct wt_ledger_line){"active", "active_sm_ns", "SMs with blocks, by the model",
+	                            share->active_sm_ns, -1, NULL, false});
+	if (share->active_comm_sm_ns)
+		add(lines, &n,
+		    (struct wt_ledger_line){"collectives", "active_comm_sm_ns",
+		                            "of it: SMs of NCCL and NVSHMEM kernels",
+		                            share->active_comm_sm_ns, -1, NULL, true});
+	add(lines, &n,
+	    (struct wt_ledger_line){"underfill", "underfill_sm_ns", "SMs that never got a block",
+	                            share->underfill_sm_ns, -1, NULL, false});
+	add(lines, &n,
+	    (struct wt_ledger_line){"wave", "wave_sm_ns", "partial last waves, at the least",
+	                            share->wave_sm_ns, share->wave_max_sm_ns, NULL, false});
+	add(lines, &n,
+	    (struct wt_ledger_line){"straggle", "straggle_sm_ns", "unequal blocks", 0, -1,
+	                            needs_measurement, false});
+	add(lines, &n,
+	    (struct wt_ledger_line){"ramp", "ramp_sm_ns", "launch and drain in a kernel", 0, -1,
+	                            needs_measurement, false});
+	add(lines, &n,
+	    (struct wt_ledger_line){"unjudged", "unjudged_sm_ns",
+	                            "no model fits, or kernels share SMs", share->unjudged_sm_ns,
+	                            -1, NULL, false});
+	add(lines, &n,
+	    (struct wt_ledger_line){"comm", "comm_sm_ns", "idle while only collectives ran",
+	                            share->comm_sm_ns, -1, NULL, false});
+	add(lines, &n,
+	    (struct wt_ledger_line){"gaps", NULL, "no kernel ran", gap_sm_ns, -1, NULL, false});
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		if (device->gap_ns[cause])
+			add(lines, &n,
+			    (struct wt_ledger_line){wt_gap_cause_name((enum wt_gap_cause)cause),
+			                            NULL, cause_meanings[cause],
+			                            device->gap_ns[cause] * device->sms, -1, NULL,
+			                            true});
+	add(lines, &n,
+	    (struct wt_ledger_line){"residual", "residual_sm_ns", "what the lines above leave",
+	                            device->residual_sm_ns, -1, NULL, false});
+	return n;
+}
+
+void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_run_file *run, const struct wt_ledger *ledger)
+{
+	char number[WT_TEXT_NUMBER_BYTES];
+	const struct wt_ledger_device *first = ledger->devices;
+	int64_t kernels = 0;
+	struct wt_phrase line;
+
+	for (size_t i = 0; i < ledger->device_count; i++)
+		kernels += ledger->devices[i].kernels;
+	wt_phrase_init(&line, out, terminal);
+	wt_phrase_add(&line, "run %s", run->info.id);
+	if (run->info.name[0])
+		wt_phrase_add(&line, "%s", run->info.name);
+	if (ledger->device_count == 1)
+		wt_phrase_add(&line, "1x %s %" PRId64 " SMs", first->name, first->sms);
+	else
+		wt_phrase_add(&line, "%zu devices", ledger->device_count);
+	wt_phrase_add(&line, "whole run %s", wt_text_ns(number, ledger->end_ns - ledger->start_ns));
+	wt_phrase_add(&line, "%s kernels", wt_text_count(number, kernels));
+	wt_phrase_add(&line, "evidence: model");
+	wt_phrase_end(&line);
+}
+
+void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
+                            const struct wt_ledger *ledger, const struct wt_report *losses)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	int64_t kernels = 0, refused = 0, lost = wt_report_kernels_lost(&losses->loss);
+	struct wt_phrase line;
+
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		kernels += ledger->devices[i].kernels;
+		refused += ledger->devices[i].kernels_refused;
+	}
+	wt_phrase_init(&line, out, terminal);
+	wt_phrase_add(&line, ". not knowable");
+	wt_phrase_add(&line, "clocks of CPU and GPU taken to agree within %s",
+	              wt_text_ns(a, ledger->clock_error_ns));
+	wt_phrase_add(&line, "lost %s of %s kernels%s", wt_text_count(a, lost),
+	              wt_text_count(b, kernels + lost), lost ? ": gaps may hold their time" : "");
+	if (refused)
+		wt_phrase_add(&line, "%s kernels with impossible times or SMs left out",
+		              wt_text_count(a, refused));
+	wt_phrase_end(&line);
+	wt_top_print_losses(out, terminal, losses);
+}
+
+void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
+                         const struct wt_ledger *ledger, const struct wt_report *losses)
+{
+	wt_json_put_run(json, run);
+	wt_json_key(json, "window");
+	wt_json_object_begin(json);
+	wt_json_key(json, "start_ns");
+	wt_json_int(json, ledger->start_ns);
+	wt_json_key(json, "end_ns");
+	wt_json_int(json, ledger->end_ns);
+	wt_json_key(json, "wall_ns");
+	wt_json_int(json, ledger->end_ns - ledger->start_ns);
+	wt_json_object_end(json);
+	wt_json_key(json, "steps");
+	wt_json_null(json);
+	wt_json_key(json, "clock_error_ns");
+	wt_json_int(json, ledger->clock_error_ns);
+	wt_json_key(json, "loss");
+	wt_json_put_loss(json, &losses->loss);
+	wt_json_put_incomplete(json, losses);
+}
+
+static int explain_empty(const struct wt_ledger_query *query, const struct wt_ledger_view *view)
+{
+	char why[400];
+
+	if (query->device_id >= 0 && view->losses.loss.kernels)
+		snprintf(why, sizeof(why), "no kernel ran on a device with id %lld",
+		         (long long)query->device_id);
+	else
+		wt_report_why_empty(&view->losses, why, sizeof(why));
+	wt_cli_error("run %s has no ledger: %s", view->run.info.id, why);
+	return WT_EXIT_NO_DATA;
+}
+
+int wt_ledger_open(const char *spec, const struct wt_ledger_query *query,
+                   struct wt_ledger_view *view)
+{
+	const char *problem = NULL;
+	int code, rc;
+
+	memset(view, 0, sizeof(*view));
+	code = wt_run_file_open(spec, &view->run);
+	if (code)
+		return code;
+	view->is_open = true;
+	rc = wt_ledger_load(view->run.db, query, &view->ledger);
+	if (rc == -EIO)
+		problem = view->ledger.problem;
+	if (!rc) {
+		rc = wt_report_load_losses(view->run.db, &view->losses);
+		if (rc == -EIO)
+			problem = view->losses.problem;
+	}
+	if (rc == -ERANGE)
+		problem = "times or SMs of a device are beyond what can be";
+	if (rc) {
+		wt_cli_error("%s: %s", view->run.info.path, problem ? problem : strerror(-rc));
+		return WT_EXIT_FAILED;
+	}
+	if (!view->ledger.device_count || view->ledger.end_ns <= view->ledger.start_ns)
+		return explain_empty(query, view);
+	return WT_EXIT_FINE;
+}
+
+void wt_ledger_close(struct wt_ledger_view *view)
+{
+	if (!view->is_open)
+		return;
+	wt_ledger_fini(&view->ledger);
+	wt_report_fini(&view->losses);
+	wt_run_file_close(&view->run);
+}

@@ -1,0 +1,64 @@
+/*
+ * ledger_lines.h - the lines of a device's ledger, in the order in which they are shown, and the
+ * parts of the output that `ledger` and `gaps` share.
+ */
+#ifndef WT_CLI_LEDGER_LINES_H
+#define WT_CLI_LEDGER_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/json.h"
+#include "cli/ledger.h"
+#include "cli/report.h"
+#include "cli/run_file.h"
+#include "cli/text.h"
+
+struct wt_ledger_line {
+	const char *name; /* "active", "gaps" */
+	const char *key; /* in JSON: "active_sm_ns"; NULL: made of others (gaps) */
+	const char *meaning;
+	int64_t sm_ns;
+	int64_t max_sm_ns; /* the greatest it can be, or -1 */
+	const char *reason; /* why it is unknown; NULL: sm_ns is known */
+	bool is_part; /* of a line above: not in the sum again */
+};
+
+/* Room for every line: terms, causes, residual and total. */
+#define WT_LEDGER_LINES_MAX (16 + WT_GAP_CAUSE_MAX)
+
+/* The lines of a device, causes of gaps without time left out. Their number. */
+size_t wt_ledger_lines(const struct wt_ledger_device *device,
+                       struct wt_ledger_line lines[WT_LEDGER_LINES_MAX]);
+
+/* "the program had not asked yet": static text for people. */
+const char *wt_gap_cause_meaning(enum wt_gap_cause cause);
+
+/* The first line(s) of text: run, devices, window, evidence. */
+void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_run_file *run, const struct wt_ledger *ledger);
+
+/* The last ones: clock error, what was refused and lost. */
+void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
+                            const struct wt_ledger *ledger, const struct wt_report *losses);
+
+/* Members of the envelope up to `loss` and `incomplete`. */
+void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
+                         const struct wt_ledger *ledger, const struct wt_report *losses);
+
+/*
+ * Opens the run, loads ledger and losses, says what is wrong or missing. An enum wt_exit; the
+ * caller closes everything with wt_ledger_close, whatever came back.
+ */
+struct wt_ledger_view {
+	struct wt_run_file run;
+	struct wt_ledger ledger;
+	struct wt_report losses;
+	bool is_open;
+};
+int wt_ledger_open(const char *spec, const struct wt_ledger_query *query,
+                   struct wt_ledger_view *view);
+void wt_ledger_close(struct wt_ledger_view *view);
+
+#endif /* WT_CLI_LEDGER_LINES_H */

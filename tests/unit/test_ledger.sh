@@ -1,0 +1,143 @@
+#!/bin/sh
+# The ledger and the causes of gaps: a run of six kernels on four SMs whose every nanosecond is
+# worked out by hand, and a recorded H200 run against figures that sqlite3 finds from its rows.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+hand=$work/hand.db
+sqlite3 -batch "$hand" <"$top_srcdir/schema/schema.sql" >/dev/null
+# Times in us from 1 s on: u(T) below is put in by sed. Device 1 has 4 SMs.
+sed 's/u(\([0-9]*\))/(1000000000 + \1 * 1000)/g' <<'SQL' | sqlite3 -batch "$hand"
+INSERT INTO meta VALUES ('run_id','hand'),('run_key','k'),('name','by-hand'),('created_ns','1000000000'),
+  ('hostname','h'),('wavetap_version','0');
+INSERT INTO proc (process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid, hostname, boot_id, executable,
+  command, created_ns, armed_ns, first_ns, last_ns, state, capture, reason, reason_detail, library_version,
+  launches_attempted, launches_stored, launches_linked, graph_launches_attempted, graph_launches_stored,
+  kernels_seen, kernels_stored, kernels_graph)
+  VALUES (1, x'01', 7, 1, 1, 1, 0, 'h', 'b', '/a', 'a', u(0), 900000000, u(0), u(270), 'finished', 2, 0, 0, '0',
+  2, 2, 2, 1, 1, 4, 4, 2);
+INSERT INTO gpu VALUES (1, x'aa', 'Four', 9, 0, 4, 32, 2048, 32, 1024, 65536, 65536, 100000, 49152, 100000, 1024,
+  1, 1, 1, 1, 1, 1, '0000:00:00');
+INSERT INTO api VALUES (1,'cuLaunchKernel',1),(20,'cuGraphLaunch',2),(40,'cuCtxSynchronize',5),
+  (60,'cuStreamWaitEvent',4),(80,'cuMemAlloc_v2',7),(111,'cuModuleLoadData',8);
+INSERT INTO kernel VALUES (1,'waves'),(2,'small'),(3,'node');
+-- kernel, blocks, resident blocks
+INSERT INTO config SELECT column1, column1, 1, column2,1,1, 128,1,1, 0,0,0, 32,0,0, 0,0, 4, column2, column3/4,
+  column3, 0.5, 'warps', 1.0*column2/column3, column2/4.0, 0, 0, NULL
+  FROM (VALUES (1, 9, 8), (2, 1, 8), (3, 4, 8));
+INSERT INTO config_stat VALUES (1,1,0, 1,100000,100000,100000,0, 0,60000,90000,0, u(10),u(110)),
+  (1,2,0, 1,50000,50000,50000,0, 150000,0,0,0, u(150),u(200)),
+  (1,3,1, 2,20000,10000,10000,0, 0,0,0,0, u(220),u(250));
+INSERT INTO launch_call (process_id, seq, entry_ns, return_ns, api, tid, thread32, stream, function,
+  grid_x,grid_y,grid_z, block_x,block_y,block_z, dynamic_smem_bytes, result, flags)
+  VALUES (1,0,u(0),u(5),1,7,77,3,1,9,1,1,128,1,1,0,0,0), (1,1,u(130),u(135),1,7,77,3,2,1,1,1,128,1,1,0,0,0);
+INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, tid, thread32, handle, other, bytes, result, flags)
+  VALUES (1,20,0,u(205),u(207),7,77,3,0,0,0,0), (1,40,NULL,u(115),u(125),7,77,0,0,0,0,0),
+         (1,40,NULL,u(111),u(112),8,88,0,0,0,0,0);
+INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id, graph_id,
+  graph_node_id, launch_seq, link, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns)
+  VALUES (1,1,u(10),u(110),1,3,1,NULL,NULL,0,1,0,60000,90000), (1,2,u(150),u(200),1,3,2,NULL,NULL,1,1,150000,0,0),
+         (1,3,u(220),u(230),1,3,3,5,1,0,1,0,0,0), (1,3,u(240),u(250),1,3,3,5,2,0,1,0,0,0);
+INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, is_memset, copy_kind, src_kind, dst_kind, flags,
+  context_id, stream_id, correlation_id)
+  VALUES (1,1,u(210),u(215),1,0,1,1,2,0,1,4,9), (1,1,u(260),u(270),1,0,1,1,2,0,1,4,10);
+SQL
+
+field() { # FILE PATH
+  sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"
+}
+ledger() { # RUN-FILE: its figures on one line
+  "$wavetap" ledger -r "$1" --json >"$work/ledger.json" 2>"$work/ledger.err" || cat "$work/ledger.err"
+  for key in total active underfill wave wave_max unjudged comm residual; do
+    printf '%s %s, ' "$key" "$(field "$work/ledger.json" "\$.devices[0].${key}_sm_ns")"
+  done
+}
+
+# Kernels: 100 us on 4 SMs less 60 us of wave; 50 us on one of 4; two nodes of 10 us on 4.
+is "$(ledger "$hand")" \
+  "total 1080000, active 470000, underfill 150000, wave 60000, wave_max 90000, unjudged 0, comm 0, residual 0, " \
+  "the run worked out by hand"
+# Without a kernel: 0-10, 110-150, 200-220, 230-240, 250-270; 1 us on both sides of each edge of the
+# CPU's (0, 115, 125, 130, 205) is undecided. x 4 SMs.
+#   host     111..114 + 126..129 + 200..204 = 4 + 3 + 4      sync   116..124 = 8
+#   launch   1..10 + 131..150 + 206..210 + 215..220 = 9 + 19 + 4 + 5
+#   copy     210..215, 260..270         graph  230..240      unknown  250..260
+cause() {
+  printf '%s %s, ' "$1" "$(field "$work/ledger.json" "\$.devices[0].gap_by_cause_sm_ns.$1")"
+}
+is "$(for c in host sync launch copy graph unknown undecided alloc load profiler dependency turnaround; do cause $c; done)" \
+  "host 44000, sync 32000, launch 148000, copy 60000, graph 40000, unknown 40000, undecided 36000, alloc 0, load 0, profiler 0, dependency 0, turnaround 0, " \
+  "every gap has its cause"
+is "$(field "$work/ledger.json" '$.devices[0].straggle_sm_ns')$(field "$work/ledger.json" '$.devices[0].reason.straggle_sm_ns')" \
+  "needs a measurement" "straggle is null, with its reason"
+is "$(field "$work/ledger.json" '$.clock_error_ns')" 1000 "the clock error is told"
+
+# A wait in the stream of the second kernel, an allocation before it, a module loaded after its call.
+sed 's/u(\([0-9]*\))/(1000000000 + \1 * 1000)/g' <<'SQL' | sqlite3 -batch "$hand"
+INSERT INTO api_call (process_id, api, entry_ns, return_ns, tid, thread32, handle, other, bytes, result, flags)
+  VALUES (1,60,u(127),u(128),7,77,3,0,0,0,0), (1,80,u(111),u(114),7,77,0,0,0,0,0), (1,111,u(140),u(144),8,88,0,0,0,0,0);
+SQL
+ledger "$hand" >/dev/null
+is "$(for c in dependency alloc load launch host; do cause $c; done)" \
+  "dependency 32000, alloc 4000, load 8000, launch 84000, host 28000, " "a wait, an allocation, a module"
+is "$(field "$work/ledger.json" '$.devices[0].residual_sm_ns')" 0 "the sum stays"
+
+# Text and CSV say the same; gaps by cause and by kernel sum to the ledger's.
+LC_ALL=C COLUMNS=80 "$wavetap" ledger -r "$hand" >"$work/text"
+ok "text: underfill is 13.9 % and 37.5 us of the GPU" grep -Eq '^underfill +13\.9 +37\.5 ' "$work/text"
+ok "text: unknown lines have their reason" grep -Eq '^straggle +\. +\. +\. +needs a measurement' "$work/text"
+ok "text: the lines hold 80 columns" test "$(awk '{ if (length($0) > m) m = length($0) } END { print m }' "$work/text")" -le 80
+is "$("$wavetap" ledger -r "$hand" --csv | awk -F, '$2 == "gaps" { print $4 }')" 400000 "CSV: all gaps"
+is "$("$wavetap" gaps -r "$hand" --csv | awk -F, 'NR > 1 { s += $4 } END { print s }')" 400000 "gaps by cause sum to that"
+"$wavetap" gaps -r "$hand" --by kernel --json >"$work/gaps.json"
+is "$(sqlite3 -batch :memory: "SELECT group_concat(coalesce((value ->> 'kernel') || ' ' || (value ->> 'gaps') || ' ' ||
+   (value ->> 'gap_sm_ns') || ' ' || (value ->> 'main_cause'), 'none'), ', ')
+   FROM json_each(CAST(readfile('$work/gaps.json') AS TEXT), '\$.rows')")" \
+  "small 1 160000 undecided, node 2 120000 graph, waves 1 40000 launch, none" "gaps by the kernel that ended them"
+
+# Kernels that share SMs, one that no model fits, one whose times can't be, a second device, a lost kernel.
+sed 's/u(\([0-9]*\))/(1000000000 + \1 * 1000)/g' <<'SQL' | sqlite3 -batch "$hand"
+INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id, launch_seq,
+  link, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns)
+  VALUES (1,2,u(100),u(120),1,4,20,NULL,4,0,NULL,NULL), (1,2,u(160),u(140),1,4,21,NULL,4,0,0,0);
+INSERT INTO launch_call SELECT process_id, 2, u(201), u(202), api, tid, thread32, stream, function, grid_x, grid_y,
+  grid_z, block_x, block_y, block_z, dynamic_smem_bytes, 0, 0 FROM launch_call WHERE seq = 1;
+UPDATE proc SET kernels_dropped_ring = 3, launches_attempted = 3, launches_stored = 3, launches_unlinked = 1;
+SQL
+# 100-110 shared by 4 + 1 wanted SMs: 40,000 unjudged, and a tenth of the wave goes; 110-120 no model: one SM
+# unjudged, three underfill.
+is "$(ledger "$hand")" \
+  "total 1080000, active 436000, underfill 180000, wave 54000, wave_max 81000, unjudged 50000, comm 0, residual 0, " \
+  "overlap and a kernel that no model fits"
+# The kernel of the launch at 201 never came: 200-220, less the copy, has no cause.
+is "$(for c in unknown copy launch; do cause $c; done)" "unknown 100000, copy 60000, launch 48000, " \
+  "a gap that may hold a lost kernel has no cause"
+ok "lost kernels are told" grep -q 'lost 3 of 8 kernels: gaps may hold their time' \
+  "$({ "$wavetap" ledger -r "$hand" >"$work/text"; } 2>&1; echo "$work/text")"
+
+"$wavetap" ledger -r "$hand" --device 9 >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no ledger: no kernel ran on a device with id 9" "no such device"
+"$wavetap" gaps -r "$hand" --json --csv >"$work/out" 2>"$work/err"
+is "$? $(head -n 1 "$work/err")" "2 wavetap: --json and --csv exclude each other" "two formats"
+"$wavetap" gaps -r "$hand" --by call >"$work/out" 2>"$work/err"
+is "$? $(head -n 1 "$work/err")" "2 wavetap: --by call is not available in this version; it has cause, kernel" "a later version's"
+sqlite3 -batch "$hand" "DELETE FROM kernel_exec; DELETE FROM config_stat"
+"$wavetap" ledger -r "$hand" >"$work/out" 2>"$work/err"
+is "$? $(wc -c <"$work/out")" "3 0" "a run without kernels has none"
+
+# ---- a recorded H200 run
+run=$work/h200.db
+gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$run"
+sums=$(ledger "$run")
+is "$(echo "$sums" | grep -o 'residual [0-9-]*')" "residual 0" "H200: nothing is left over"
+# Gaps from the rows alone: a gap is what lies between the latest end so far and the next start.
+is "$(field "$work/ledger.json" '$.devices[0].gaps') $(field "$work/ledger.json" '$.devices[0].busy_ns')" \
+  "$(sqlite3 -batch "$run" "WITH k AS (SELECT start_ns, end_ns, max(end_ns) OVER
+       (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns FROM kernel_exec),
+     w AS (SELECT max(first_ns, armed_ns) AS from_ns FROM proc),
+     g AS (SELECT start_ns - coalesce(before_ns, from_ns) AS ns FROM k, w WHERE start_ns > coalesce(before_ns, from_ns)),
+     z AS (SELECT max(0, (SELECT max(end_ns) FROM copy) - (SELECT max(end_ns) FROM kernel_exec)) AS ns)
+     SELECT (count(*) + (z.ns > 0)) || ' ' || (max((SELECT max(end_ns) FROM copy), (SELECT max(end_ns) FROM kernel_exec))
+       - w.from_ns - sum(g.ns) - z.ns) FROM g, w, z")" "H200: gaps and busy time as sqlite3 finds them"
+is "$("$wavetap" gaps -r "$run" --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
+  "$("$wavetap" gaps -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
+done_testing
