@@ -59,3 +59,17 @@ int64_t wt_intervals_next_edge(const struct wt_intervals *set, int64_t t_ns)
 		return INT64_MAX;
 	return set->at[i].start_ns > t_ns ? set->at[i].start_ns : set->at[i].end_ns;
 }
+
+int64_t wt_intervals_overlap_ns(const struct wt_intervals *set, int64_t start_ns, int64_t end_ns)
+{
+	int64_t sum_ns = 0;
+
+	for (size_t i = wt_intervals_after(set, start_ns);
+	     i < set->count && set->at[i].start_ns < end_ns; i++) {
+		int64_t low = set->at[i].start_ns > start_ns ? set->at[i].start_ns : start_ns;
+		int64_t high = set->at[i].end_ns < end_ns ? set->at[i].end_ns : end_ns;
+
+		sum_ns += high - low;
+	}
+	return sum_ns;
+}

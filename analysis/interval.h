@@ -36,4 +36,7 @@ bool wt_intervals_contain(const struct wt_intervals *set, int64_t t_ns);
 /* Where the set begins or stops containing time next after t_ns; INT64_MAX: nowhere. */
 int64_t wt_intervals_next_edge(const struct wt_intervals *set, int64_t t_ns);
 
+/* How much of [start_ns, end_ns) is in the set. O(log n + intervals in it). */
+int64_t wt_intervals_overlap_ns(const struct wt_intervals *set, int64_t start_ns, int64_t end_ns);
+
 #endif /* WT_INTERVAL_H */

@@ -51,6 +51,10 @@ static void test_intervals(void)
 	is_i64(wt_intervals_next_edge(&set, 0), 10, "edge: a start");
 	is_i64(wt_intervals_next_edge(&set, 10), 30, "edge: an end");
 	is_i64(wt_intervals_next_edge(&set, 60), INT64_MAX, "edge: none");
+	is_i64(wt_intervals_overlap_ns(&set, 0, 100), 30, "overlap with all");
+	is_i64(wt_intervals_overlap_ns(&set, 25, 55), 10, "overlap with the ends of two");
+	is_i64(wt_intervals_overlap_ns(&set, 30, 50), 0, "overlap between them");
+	is_i64(wt_intervals_overlap_ns(&set, 60, 20), 0, "overlap of a reversed interval");
 	is_i64((int64_t)wt_intervals_unite(some, 0), 0, "nothing of nothing");
 }
 

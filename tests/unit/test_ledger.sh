@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ledger and the causes of gaps: a run of six kernels on four SMs whose every nanosecond is
+# The ledger, the causes of gaps, copies: a run of six kernels on four SMs whose every nanosecond is
 # worked out by hand, and a recorded H200 run against figures that sqlite3 finds from its rows.
 . "$top_srcdir/tests/e2e/lib.sh"
 
@@ -114,6 +114,27 @@ is "$(for c in unknown copy launch; do cause $c; done)" "unknown 100000, copy 60
 ok "lost kernels are told" grep -q 'lost 3 of 8 kernels: gaps may hold their time' \
   "$({ "$wavetap" ledger -r "$hand" >"$work/text"; } 2>&1; echo "$work/text")"
 
+# Copies: two of 5 and 10 us where no kernel runs; pinned ones of 10 us hidden, and of 10 us of which 5 are (a kernel
+# runs until 120); two at once count once in the total; one has no time.
+sed 's/u(\([0-9]*\))/(1000000000 + \1 * 1000)/g' <<'SQL' | sqlite3 -batch "$hand"
+INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, is_memset, copy_kind, src_kind, dst_kind, flags,
+  context_id, stream_id, correlation_id)
+  VALUES (1,1,u(50),u(60),3000,0,1,2,3,0,1,4,11), (1,1,u(115),u(125),2000,0,1,2,3,0,1,4,12),
+         (1,1,u(262),u(265),500,1,0,0,3,0,1,4,13), (1,1,NULL,NULL,7,0,2,3,1,0,1,4,14);
+SQL
+"$wavetap" copies -r "$hand" --json >"$work/copies.json"
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'direction') || ' ' || (value ->> 'memory') || ' ' ||
+   (value ->> 'copies') || ' ' || (value ->> 'bytes') || ' ' || (value ->> 'time_ns') || ' ' ||
+   (value ->> 'exposed_ns') || ' ' || coalesce(value ->> 'hidden', 'null'), ', ')
+   FROM json_each(CAST(readfile('$work/copies.json') AS TEXT), '\$.rows')")" \
+  "HtoD pageable to pinned 2 2 15000 15000 0.0, HtoD pinned to device 2 5000 20000 5000 0.75, memset device 1 500 3000 3000 0.0, DtoH device to pageable 1 7 0 0 null" \
+  "copies by what they expose"
+is "$(for f in copies bytes time_ns exposed_ns without_time; do field "$work/copies.json" "\$.total.$f"; done | tr '\n' ' ')" \
+  "6 5509 35000 20000 1 " "and in all"
+is "$("$wavetap" copies -r "$hand" --by bytes --csv | sed -n 2p | cut -d, -f 2-5)" "HtoD,pinned to device,2,5000" "copies by bytes"
+"$wavetap" copies -r "$hand" --device 9 >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no copies on that device" "no copies"
+
 "$wavetap" ledger -r "$hand" --device 9 >"$work/out" 2>"$work/err"
 is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no ledger: no kernel ran on a device with id 9" "no such device"
 "$wavetap" gaps -r "$hand" --json --csv >"$work/out" 2>"$work/err"
@@ -138,6 +159,9 @@ is "$(field "$work/ledger.json" '$.devices[0].gaps') $(field "$work/ledger.json"
      z AS (SELECT max(0, (SELECT max(end_ns) FROM copy) - (SELECT max(end_ns) FROM kernel_exec)) AS ns)
      SELECT (count(*) + (z.ns > 0)) || ' ' || (max((SELECT max(end_ns) FROM copy), (SELECT max(end_ns) FROM kernel_exec))
        - w.from_ns - sum(g.ns) - z.ns) FROM g, w, z")" "H200: gaps and busy time as sqlite3 finds them"
+"$wavetap" copies -r "$run" --json >"$work/copies.json"
+is "$(($(field "$work/copies.json" '$.total.exposed_ns') * 132))" \
+  "$(field "$work/ledger.json" '$.devices[0].gap_by_cause_sm_ns.copy')" "H200: exposed copies are the ledger's gaps by copy"
 is "$("$wavetap" gaps -r "$run" --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
   "$("$wavetap" gaps -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
 done_testing
