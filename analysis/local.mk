@@ -1,12 +1,21 @@
 # analysis/local.mk: numbers from records. Programs that link it need -lm.
 noinst_LIBRARIES += libwtanalysis.a
 libwtanalysis_a_SOURCES = \
+	analysis/link.c analysis/link.h analysis/link_calls.c \
+	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
+	analysis/link_order.c analysis/map.c analysis/map.h \
 	analysis/occupancy.c analysis/occupancy.h \
 	analysis/collective.c analysis/collective.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h
 
-check_PROGRAMS += tests/unit/test_gap tests/unit/test_occupancy tests/unit/test_sweep tests/unit/test_wave
-TESTS += tests/unit/test_gap tests/unit/test_occupancy tests/unit/test_sweep tests/unit/test_wave
+analysis_tests = tests/unit/test_gap tests/unit/test_link tests/unit/test_link_random \
+	tests/unit/test_occupancy tests/unit/test_sweep tests/unit/test_wave
+check_PROGRAMS += $(analysis_tests)
+TESTS += $(analysis_tests)
+tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
+tests_unit_test_link_LDADD = libwtanalysis.a -lm
+tests_unit_test_link_random_SOURCES = tests/unit/test_link_random.c tests/tap.h
+tests_unit_test_link_random_LDADD = libwtanalysis.a -lm
 tests_unit_test_occupancy_SOURCES = tests/unit/test_occupancy.c tests/tap.h
 tests_unit_test_occupancy_LDADD = libwtanalysis.a -lm
 tests_unit_test_gap_SOURCES = tests/unit/test_gap.c tests/tap.h

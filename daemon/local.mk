@@ -1,8 +1,4 @@
-# daemon/local.mk: wavetapd, and the linker it uses.
-libwtanalysis_a_SOURCES += analysis/link.c analysis/link.h analysis/link_calls.c \
-	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
-	analysis/link_order.c analysis/map.c analysis/map.h
-
+# daemon/local.mk: wavetapd.
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
@@ -22,14 +18,9 @@ CLEANFILES += daemon/wavetapd.service daemon/wavetapd.service.tmp
 EXTRA_DIST += daemon/wavetapd.service.in
 
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
-daemon_tests = tests/unit/test_link tests/unit/test_link_random tests/unit/test_drain \
-	tests/unit/test_store
+daemon_tests = tests/unit/test_drain tests/unit/test_store
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
-tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
-tests_unit_test_link_LDADD = libwtanalysis.a -lm
-tests_unit_test_link_random_SOURCES = tests/unit/test_link_random.c tests/tap.h
-tests_unit_test_link_random_LDADD = libwtanalysis.a -lm
 tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
 tests_unit_test_drain_LDADD = $(SQLITE_LIBS) -lm
 tests_unit_test_store_SOURCES = tests/unit/test_store.c $(synth_sources)

@@ -20,7 +20,6 @@
  */
 #include <dlfcn.h>
 #include <elf.h>
-#include <glob.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "libintercept/cupti.h"
+#include "libintercept/libc.h"
 
 #define LOADED_MAX 6
 #define DIRS_MAX 48
@@ -185,9 +185,9 @@ void *wt_cupti_loaded(const char *soname, uintptr_t hint)
 	struct lookup by_name = {.soname = soname[0] ? soname : NULL, .cupti_only = true};
 
 	if (hint && find_object(&by_hint))
-		return dlopen(by_hint.object.path, RTLD_NOW | RTLD_NOLOAD);
+		return wt_libc_dlopen(by_hint.object.path, RTLD_NOW | RTLD_NOLOAD);
 	if (find_object(&by_name))
-		return dlopen(by_name.object.path, RTLD_NOW | RTLD_NOLOAD);
+		return wt_libc_dlopen(by_name.object.path, RTLD_NOW | RTLD_NOLOAD);
 	return NULL;
 }
 
@@ -206,7 +206,7 @@ static int soname_major(const char *soname)
 {
 	const char *so = strstr(soname, ".so.");
 
-	return so ? atoi(so + 4) : 0;
+	return so ? (int)wt_libc_strtol(so + 4, NULL, 10) : 0;
 }
 
 static int driver_major(void)
@@ -255,7 +255,7 @@ static enum wt_reason try_library(const char *path, int mode, int driver,
 	struct wt_cupti_api api = {0};
 	struct lookup lookup = {.cupti_only = false};
 
-	api.handle = dlopen(path, mode);
+	api.handle = wt_libc_dlopen(path, mode);
 	if (!api.handle || !resolve(api.handle, &api) || api.get_version(&api.version))
 		return WT_REASON_CUPTI_NOT_FOUND;
 	if (api.version < WTCUPTI_API_VERSION_CUDA_11_8)
@@ -401,7 +401,7 @@ static bool try_system(int major, int driver, enum wt_reason *inout_reason,
 		if (try_dir("/usr/local/cuda", sub[k], major, driver, inout_reason, ret_api))
 			return true;
 	snprintf(pattern, sizeof(pattern), "/usr/local/cuda-%d.*", major);
-	if (glob(pattern, 0, NULL, &found))
+	if (wt_libc_glob(pattern, 0, NULL, &found))
 		return false;
 	for (size_t i = found.gl_pathc; i-- > 0 && !is_found;) /* the newest minor first */
 		for (size_t k = 0; k < 2 && !is_found; k++)

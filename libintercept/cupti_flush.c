@@ -21,11 +21,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "libintercept/cupti.h"
+#include "libintercept/libc.h"
 
 #define FLUSH_MS_DEFAULT 200
 #define FLUSH_MS_MIN 5
@@ -74,7 +74,7 @@ static bool is_raised(_Atomic uint32_t *word)
 static uint64_t flush_period_ns(void)
 {
 	const char *given = secure_getenv("WAVETAP_FLUSH_MS");
-	long ms = given ? strtol(given, NULL, 10) : 0;
+	long ms = given ? wt_libc_strtol(given, NULL, 10) : 0;
 
 	if (ms <= 0)
 		ms = FLUSH_MS_DEFAULT;
@@ -129,7 +129,7 @@ static bool is_last_thread(void)
 
 	if (syscall(SYS_get_robust_list, getpid(), &robust_list, &bytes) || robust_list)
 		return false;
-	return !stat("/proc/self/task", &st) && st.st_nlink == 2 + 2; /* main counts on */
+	return !wt_libc_stat("/proc/self/task", &st) && st.st_nlink == 2 + 2; /* main counts on */
 }
 
 static void *flush_main(void *argument)
@@ -165,7 +165,7 @@ static void *flush_main(void *argument)
 	futex_raise(&page->is_done);
 	if (is_last) { /* libc now runs the application's exit handlers here */
 		wt_leave();
-		pthread_sigmask(SIG_SETMASK, &page->mask, NULL);
+		sigprocmask(SIG_SETMASK, &page->mask, NULL);
 	}
 	return NULL;
 }
@@ -199,21 +199,13 @@ static struct flush_page *make_page(void)
 static int start_thread(struct flush_page *page)
 {
 	sigset_t all;
-	pthread_attr_t attr;
-	pthread_t thread;
 	int err;
 
-	if (pthread_attr_init(&attr))
-		return ENOMEM;
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	/* In Linux this is one thread's mask too, and it needs no libpthread: see libc.h. */
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &page->mask);
-	err = pthread_create(&thread, &attr, flush_main, page);
-	if (!err)
-		pthread_setname_np(thread, "wavetap");
-	pthread_sigmask(SIG_SETMASK, &page->mask, NULL);
-	pthread_attr_destroy(&attr);
+	sigprocmask(SIG_SETMASK, &all, &page->mask);
+	err = wt_libc_start_thread("wavetap", STACK_BYTES, flush_main, page);
+	sigprocmask(SIG_SETMASK, &page->mask, NULL);
 	return err;
 }
 

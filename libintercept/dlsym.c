@@ -14,9 +14,9 @@
  * Any thread, also before any constructor ran; nothing is allocated, nothing waits.
  */
 #include <dlfcn.h>
-#include <gnu/libc-version.h>
 
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 #include "libintercept/lookup.h"
 
 /* The sanitizers' own start-up calls dlsym: what runs then must not be instrumented. */
@@ -152,21 +152,26 @@ static void *no_dlsym(void *handle, const char *symbol)
 /*
  * From glibc 2.34 on the symbol has a new version, and the old one lives on beside it; ask
  * for the right one first, since a failing dlvsym allocates. The dlerror state that dlvsym
- * changes is set anew by the dlsym that follows.
+ * changes is set anew by the dlsym that follows. Before 2.34 a process may have begun without
+ * libdl, and another libc has no versions at all: then the list of libraries is asked. Nothing
+ * found is not kept, since libdl may yet be loaded.
  */
 WT_NO_SANITIZER void *wt_dlsym_resolve(void)
 {
 	static const char *const versions_new[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
 	static const char *const versions_old[] = {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"};
-	const char *libc = gnu_get_libc_version();
-	bool is_new = libc[0] > '2' || (libc[2] - '0') * 10 + (libc[3] - '0') >= 34;
+	const char *libc = wt_libc_version();
+	bool is_new = libc[0] > '2' ||
+	              (libc[0] && (libc[2] - '0') * 10 + (libc[3] - '0') >= 34);
 	const char *const *versions = is_new ? versions_new : versions_old;
 	void *found = NULL;
 
 	for (int i = 0; i < 3 && !found; i++)
-		found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+		found = wt_libc_dlvsym(RTLD_NEXT, "dlsym", versions[i]);
 	if (!found)
-		found = (void *)no_dlsym;
+		found = wt_libc_next("dlsym");
+	if (!found)
+		return (void *)no_dlsym;
 	atomic_store_explicit(&wt_dlsym_address, found, memory_order_release);
 	return found;
 }

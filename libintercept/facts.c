@@ -6,15 +6,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/random.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "config.h"
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 #include "schema/wt_paths.h"
 
 /* Reads the beginning of a small file into `text`, NUL-terminated; its length, 0 on failure. */
@@ -52,14 +53,14 @@ uint64_t wt_facts_start_ticks(void)
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
 	}
-	return at ? strtoull(at, NULL, 10) : 0;
+	return at ? wt_libc_strtoull(at, NULL, 10) : 0;
 }
 
 uint64_t wt_facts_pid_namespace(void)
 {
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
+	return wt_libc_stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
 void wt_facts_random(void *bytes, size_t length)
@@ -67,7 +68,8 @@ void wt_facts_random(void *bytes, size_t length)
 	static _Atomic uint64_t counter;
 	uint64_t seed[3];
 
-	if (getrandom(bytes, length, GRND_NONBLOCK) == (ssize_t)length)
+	/* by number: libc has had a function for it since 2.25 only */
+	if (syscall(SYS_getrandom, bytes, length, GRND_NONBLOCK) == (long)length)
 		return;
 	/* Early boot or a sandbox: unique on this host is enough. */
 	for (size_t at = 0; at < length; at += sizeof(uint64_t)) {
@@ -99,7 +101,7 @@ static int32_t env_number(const char *name)
 
 	if (!value)
 		return -1;
-	number = strtol(value, &end, 10);
+	number = wt_libc_strtol(value, &end, 10);
 	return *end || number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
 }
 

@@ -23,6 +23,8 @@ tests_unit_test_share_SOURCES = \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_records.c \
+	libintercept/libc.c \
+	libintercept/module.c \
 	libintercept/share.c \
 	libintercept/share.h \
 	libintercept/share_calls.c \
@@ -31,7 +33,8 @@ tests_unit_test_share_LDADD = -lm
 
 check_PROGRAMS += tests/unit/test_cupti_find
 TESTS += tests/unit/test_cupti_find
-tests_unit_test_cupti_find_SOURCES = tests/unit/test_cupti_find.c libintercept/cupti_find.c
+tests_unit_test_cupti_find_SOURCES = tests/unit/test_cupti_find.c libintercept/cupti_find.c \
+	libintercept/libc.c libintercept/module.c
 tests_unit_test_cupti_find_LDADD = -lm
 EXTRA_tests_unit_test_cupti_find_DEPENDENCIES = \
 	tests/fake/libcuda.so.1 tests/fake/libcupti.so.13

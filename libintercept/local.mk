@@ -19,6 +19,8 @@ libwavetap_so_SOURCES = \
 	libintercept/facts.c \
 	libintercept/hooks.c \
 	libintercept/launch.c \
+	libintercept/libc.c \
+	libintercept/libc.h \
 	libintercept/log.c \
 	libintercept/lookup.c \
 	libintercept/module.c \
@@ -49,7 +51,8 @@ tests_unit_lookup_chain_b_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,lookup_
 
 preload_tests = tests/unit/test_lookup tests/unit/test_fork
 check_PROGRAMS += $(preload_tests)
-TESTS += $(preload_tests) tests/unit/test_exports.sh tests/unit/test_spawn.sh
+TESTS += $(preload_tests) tests/unit/test_exports.sh tests/unit/test_glibc.sh \
+	tests/unit/test_spawn.sh
 preload_case = tests/unit/preload_case.c tests/unit/preload_case.h tests/tap.h
 preload_needs = libwavetap.so tests/fake/libcuda.so.1
 tests_unit_test_lookup_SOURCES = tests/unit/test_lookup.c $(preload_case)
@@ -57,4 +60,4 @@ EXTRA_tests_unit_test_lookup_DEPENDENCIES = $(preload_needs) \
 	tests/unit/lookup_chain_a.so tests/unit/lookup_chain_b.so
 tests_unit_test_fork_SOURCES = tests/unit/test_fork.c $(preload_case)
 EXTRA_tests_unit_test_fork_DEPENDENCIES = $(preload_needs)
-EXTRA_DIST += tests/unit/test_exports.sh tests/unit/test_spawn.sh
+EXTRA_DIST += tests/unit/test_exports.sh tests/unit/test_glibc.sh tests/unit/test_spawn.sh

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 #include "schema/wt_paths.h"
 
 #define ARENA_SHARE 16 /* names get at least this part of the segment */
@@ -36,7 +37,7 @@ static uint64_t choose_bytes(void)
 	struct statvfs fs;
 
 	if (setting && setting[0]) {
-		bytes = strtoull(setting, NULL, 10);
+		bytes = wt_libc_strtoull(setting, NULL, 10);
 		if (bytes > WT_SEGMENT_BYTES_MAX)
 			bytes = WT_SEGMENT_BYTES_MAX;
 	} else if (!statvfs(wt_path_shm_dir(), &fs)) {

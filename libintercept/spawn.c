@@ -18,7 +18,6 @@
  *
  * Once per process, while the segment is made. Takes about a millisecond.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -34,6 +33,7 @@
 #include <unistd.h>
 
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 #include "schema/wt_paths.h"
 
 #define STACK_BYTES (32u * 1024u)
@@ -105,18 +105,18 @@ static bool try_path(struct spawn *spawn, const char *dir, int dir_length, const
 static bool find_daemon(struct spawn *spawn)
 {
 	const char *own = secure_getenv("WAVETAP_DAEMON");
+	char own_path[WT_PATH_BYTES];
 	const char *slash;
-	Dl_info info;
 
 	if (own && own[0])
 		return try_path(spawn, own, (int)strlen(own), "");
-	if (dladdr(wt_entries, &info) && info.dli_fname) {
-		slash = strrchr(info.dli_fname, '/');
+	if (wt_libc_own_path(own_path, sizeof(own_path))) {
+		slash = strrchr(own_path, '/');
 		if (slash) {
-			int length = (int)(slash - info.dli_fname);
+			int length = (int)(slash - own_path);
 
-			if (try_path(spawn, info.dli_fname, length, "/wavetapd") ||
-			    try_path(spawn, info.dli_fname, length, "/../bin/wavetapd"))
+			if (try_path(spawn, own_path, length, "/wavetapd") ||
+			    try_path(spawn, own_path, length, "/../bin/wavetapd"))
 				return true;
 		}
 	}

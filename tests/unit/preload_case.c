@@ -39,6 +39,31 @@ static void set_paths(const char *folder)
 	setenv(CASE_MARK, "1", 1);
 }
 
+/* This program once more. A program of another processor can't start itself: its emulator can. */
+static void start_again(char **argv)
+{
+	const char *emulator = getenv("WT_EMULATOR");
+	char words[PATH_MAX], self[PATH_MAX], *list[24], *save = NULL;
+	ssize_t length;
+	int count = 0;
+
+	if (!emulator || !emulator[0]) {
+		execv("/proc/self/exe", argv);
+		return;
+	}
+	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (length < 0)
+		return;
+	self[length] = '\0';
+	snprintf(words, sizeof(words), "%s", emulator);
+	for (char *word = strtok_r(words, " ", &save); word && count < 22;
+	     word = strtok_r(NULL, " ", &save))
+		list[count++] = word;
+	list[count++] = self;
+	list[count] = NULL;
+	execvp(list[0], list);
+}
+
 static int remove_folder(const char *folder)
 {
 	char pattern[PATH_MAX];
@@ -70,7 +95,7 @@ void preload_case_start(char **argv, const char *const *settings)
 		set_paths(folder);
 		for (int i = 0; settings && settings[i]; i++)
 			putenv(strdup(settings[i]));
-		execv("/proc/self/exe", argv);
+		start_again(argv);
 		_exit(127);
 	}
 	waitpid(pid, &status, 0);

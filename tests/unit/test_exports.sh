@@ -18,7 +18,9 @@ ok()
 	fi
 }
 
-if ! command -v readelf >/dev/null || ! command -v objdump >/dev/null; then
+NM=${NM:-nm} READELF=${READELF:-readelf} OBJDUMP=${OBJDUMP:-objdump}
+host_cpu=${host_cpu:-$(uname -m)}
+if ! command -v "$READELF" >/dev/null || ! command -v "$OBJDUMP" >/dev/null; then
 	echo "1..0 # SKIP no readelf or objdump"
 	exit 0
 fi
@@ -35,7 +37,7 @@ fi
 	echo InitializeInjection
 	echo wavetap_marker
 } | sort >"$tmp/want"
-nm -D --defined-only "$lib" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort >"$tmp/got"
+"$NM" -D --defined-only "$lib" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort >"$tmp/got"
 if [ -n "$WT_SANITIZED" ]; then
 	grep -v '^__' "$tmp/got" >"$tmp/got.own"
 	mv "$tmp/got.own" "$tmp/got"
@@ -46,12 +48,12 @@ cat "$tmp/diff"
 ok $? "exports are the hook list and nothing else"
 
 # An unversioned dlsym answers dlsym@GLIBC_2.2.5 and dlsym@GLIBC_2.34 alike.
-[ "$(nm -D --defined-only "$lib" | grep -c ' dlsym$')" -eq 1 ]
+[ "$("$NM" -D --defined-only "$lib" | grep -c ' dlsym$')" -eq 1 ]
 ok $? "dlsym has no version"
 
 # The way out of dlsym is a jump, for the loader takes the return address for the caller.
-objdump -d --no-show-raw-insn "$lib" | awk '/<dlsym>:$/ { on = 1 } on && /^$/ { exit } on' >"$tmp/dlsym"
-case $(uname -m) in
+"$OBJDUMP" -d --no-show-raw-insn "$lib" | awk '/<dlsym>:$/ { on = 1 } on && /^$/ { exit } on' >"$tmp/dlsym"
+case $host_cpu in
 x86_64) out='jmp +\*%rax' mine='jmp .*<wt_dlsym_listed' ;;
 aarch64) out='br\s+x16' mine='b\s.*<wt_dlsym_listed' ;;
 esac
@@ -60,7 +62,7 @@ ok $? "dlsym leaves by a jump, everywhere"
 ! grep -Eq '\bretq?\b' "$tmp/dlsym"
 ok $? "... and never returns itself"
 
-readelf -dW "$lib" >"$tmp/dynamic"
+"$READELF" -dW "$lib" >"$tmp/dynamic"
 grep -q 'SONAME.*\[libwavetap.so\]' "$tmp/dynamic"
 ok $? "the soname is libwavetap.so"
 grep -q 'FLAGS_1.*NODELETE' "$tmp/dynamic"
@@ -84,13 +86,13 @@ else
 	[ "${bytes:-0}" -le 8 ] && ! grep -q PREINIT "$tmp/dynamic"
 	ok $? "no constructors"
 
-	tls=$(readelf -lW "$lib" | awk '$1 == "TLS" { print $6 }')
+	tls=$("$READELF" -lW "$lib" | awk '$1 == "TLS" { print $6 }')
 	[ $((${tls:-0})) -le 64 ]
 	ok $? "at most 64 bytes of TLS ($((${tls:-0})))"
 fi
 
 # Nothing in here may end the program, or print.
-nm -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $2); print $2 }' |
+"$NM" -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $2); print $2 }' |
 	grep -Ex 'exit|abort|__assert_fail|printf|puts|fprintf|signal|raise|kill|malloc|calloc|realloc' >"$tmp/bad"
 sed 's/^/# calls /' "$tmp/bad"
 [ -n "$WT_SANITIZED" ] || [ ! -s "$tmp/bad" ]

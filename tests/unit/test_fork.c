@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #define CHILDREN 100
 
 static _Atomic int sigchld_count;
+static int child_count; /* that the parent has waited for since it counts SIGCHLD */
 static _Atomic bool stop;
 
 static void on_sigchld(int signal)
@@ -34,6 +36,7 @@ static int wait_for(pid_t pid)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -1;
+	child_count++;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
@@ -61,6 +64,24 @@ static void test_before(void)
 	is_i64(wait_for(pid), 7, "a child forked before CUDA ends as it wants");
 	is_i64(attempted(pid), LAUNCHES, "... with a segment of its own");
 	is_i64(case_segment_count(), 1, "... and the parent has none");
+}
+
+/*
+ * Does a child find pages under MADV_WIPEONFORK zeroed? Linux says yes since 4.14. qemu-user takes
+ * the call, returns 0 and does nothing: there the library takes the child for its parent.
+ */
+static bool fork_wipes(void)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	if (page == MAP_FAILED || madvise(page, 4096, MADV_WIPEONFORK))
+		return true;
+	page[0] = 1;
+	pid = fork();
+	if (!pid)
+		_exit(page[0]);
+	return wait_for(pid) == 0;
 }
 
 /* ---- after the parent's CUDA has begun */
@@ -130,6 +151,7 @@ static void test_raw_clone(const struct case_gpu *gpu)
 static void test_storm(struct case_gpu *gpu)
 {
 	uint64_t before = attempted(getpid());
+	int segments = case_segment_count();
 	pthread_t thread[4];
 	uint64_t launched = 0;
 	int wrong = 0;
@@ -156,7 +178,7 @@ static void test_storm(struct case_gpu *gpu)
 	is_i64(wrong, 0, "a storm of fork and vfork while four threads launch");
 	ok(launched > 0, "%" PRIu64 " launches meanwhile", launched);
 	is_i64(attempted(getpid()) - before, launched, "... all counted, no more");
-	is_i64(case_segment_count(), 3, "... in one segment");
+	is_i64(case_segment_count(), segments, "... in one segment");
 }
 
 static void test_strangers(void)
@@ -165,7 +187,7 @@ static void test_strangers(void)
 
 	ok(waitpid(-1, NULL, WNOHANG | __WALL) < 0 && errno == ECHILD,
 	   "the host has no child it didn't make");
-	is_i64(count, CHILDREN + 22, "and got one SIGCHLD for each of its own");
+	is_i64(count, child_count, "and got one SIGCHLD for each of its own");
 }
 
 int main(int argc, char **argv)
@@ -177,7 +199,7 @@ int main(int argc, char **argv)
 	(void)argc;
 	preload_case_start(argv, NULL);
 	test_before();
-	sigchld_count = 1; /* test_before's child */
+	child_count = 0;
 	sigaction(SIGCHLD, &action, NULL);
 
 	case_gpu_open(&gpu);
@@ -186,8 +208,12 @@ int main(int argc, char **argv)
 	is_i64(case_gpu_launch(&gpu), 0, "the parent's first launch");
 	ok(dlerror() != NULL, "... keeps a pending dlerror");
 	is_i64(attempted(getpid()), 1, "... makes its segment");
-	test_after(&gpu);
-	test_raw_clone(&gpu);
+	if (fork_wipes()) {
+		test_after(&gpu);
+		test_raw_clone(&gpu);
+	} else {
+		ok(true, "children that fork after CUDA began # SKIP MADV_WIPEONFORK does nothing here");
+	}
 	test_storm(&gpu);
 	test_strangers();
 	ok(case_segment_map(getpid(), &segment) && segment.header->magic == WT_SEGMENT_MAGIC &&

@@ -53,7 +53,7 @@ run()
 			WAVETAP_CUPTI=0 WAVETAP_DAEMON="$tmp/daemon" SECRET=1 \
 			ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=die_after_fork=0 \
 			"$@" \
-			LD_PRELOAD="$top/libwavetap.so" "$app" --launches 10 >"$tmp/$dir/out" 2>&1
+			LD_PRELOAD="$top/libwavetap.so" $WT_EMULATOR "$app" --launches 10 >"$tmp/$dir/out" 2>&1
 	)
 }
 
@@ -68,6 +68,12 @@ report()
 
 run one
 ok $? "a program that launches ends well"
+if [ -n "$WT_EMULATOR" ]; then
+	count=$((count + 1))
+	echo "ok $count - it started the daemon # SKIP qemu-user refuses clone with exit signal 0"
+	echo "1..$count"
+	exit $failed
+fi
 report one
 ok $? "it started the daemon"
 r=$tmp/one/report

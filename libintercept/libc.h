@@ -1,0 +1,58 @@
+/*
+ * libc.h - libc as libwavetap.so sees it: one binary for every glibc from 2.17 on.
+ *
+ * A library that was linked with a new glibc asks for the newest version of each symbol, and a
+ * process whose glibc lacks one of them does not start. Preloaded in an older container that
+ * would be every program there, GPU or not. So nothing in this library may bind to a version
+ * newer than WT_GLIBC_OLDEST; tests/unit/test_glibc.sh looks at the file. What would:
+ *
+ *   moved into libc.so.6 by 2.34 (dlopen, pthread_create and the like): before, they were in libdl
+ *   and libpthread, which not every process has. Bound weakly to their first version, which newer
+ *   ones still have; where a process has none at its start, looked for when it is needed.
+ *
+ *   new versions or other names behind an old name (stat, glob, strtol): see each below.
+ *
+ * Any thread. What looks something up takes the loader's list lock.
+ */
+#ifndef WT_LIBC_H
+#define WT_LIBC_H
+
+#include <glob.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+/* ---- moved by 2.34 */
+
+/* NULL if there is no such function in this process, as well as where it says so itself. */
+void *wt_libc_dlvsym(void *handle, const char *symbol, const char *version);
+void *wt_libc_dlopen(const char *path, int mode);
+
+/* A detached thread; the signal mask is the caller's. 0 or an error number. */
+int wt_libc_start_thread(const char *name, size_t stack_bytes, void *(*main)(void *),
+                         void *argument);
+
+/* The next function of that name in a library loaded after ours, found without the loader's
+ * help; NULL if there is none. */
+void *wt_libc_next(const char *symbol);
+
+/* The loader's path of the library that this code is in. */
+bool wt_libc_own_path(char *path, size_t bytes);
+
+/* ---- other names */
+
+/* glibc's version, "2.36"; "" elsewhere. */
+const char *wt_libc_version(void);
+
+/* A symbol of its own only since 2.33. 0, or -1 and errno. */
+int wt_libc_stat(const char *path, struct stat *ret_stat);
+
+/* 2.27 made a new version of it, for dangling links: no matter here. */
+int wt_libc_glob(const char *pattern, int flags, int (*on_error)(const char *, int),
+                 glob_t *ret_found);
+
+/* The headers of 2.38 and newer make __isoc23_strtol of strtol, and of atoi. */
+long wt_libc_strtol(const char *text, char **end, int base) __asm__("strtol");
+unsigned long long wt_libc_strtoull(const char *text, char **end, int base) __asm__("strtoull");
+
+#endif /* WT_LIBC_H */
