@@ -37,7 +37,7 @@ __asm__(".text\n"
         ".p2align 4\n"
         "dlsym:\n"
         "	.cfi_startproc\n"
-        "	endbr64\n"
+        "	.byte 0xf3, 0x0f, 0x1e, 0xfa\n" /* endbr64, for assemblers that don't know it */
         "	cmpq $-1, %rdi\n" /* RTLD_NEXT */
         "	je 1f\n"
         "	testq %rsi, %rsi\n"
@@ -161,8 +161,7 @@ WT_NO_SANITIZER void *wt_dlsym_resolve(void)
 	static const char *const versions_new[] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
 	static const char *const versions_old[] = {"GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.34"};
 	const char *libc = wt_libc_version();
-	bool is_new = libc[0] > '2' ||
-	              (libc[0] && (libc[2] - '0') * 10 + (libc[3] - '0') >= 34);
+	bool is_new = libc[0] > '2' || (libc[0] && (libc[2] - '0') * 10 + (libc[3] - '0') >= 34);
 	const char *const *versions = is_new ? versions_new : versions_old;
 	void *found = NULL;
 

@@ -7,17 +7,19 @@
  * newer than WT_GLIBC_OLDEST; tests/unit/test_glibc.sh looks at the file. What would:
  *
  *   moved into libc.so.6 by 2.34 (dlopen, pthread_create and the like): before, they were in libdl
- *   and libpthread, which not every process has. Bound weakly to their first version, which newer
- *   ones still have; where a process has none at its start, looked for when it is needed.
+ *   and libpthread, which not every process has. Even a weak reference won't do: the linker notes
+ *   in which file it saw the symbol, and before 2.30 the loader ends a process whose file of that
+ *   name lacks it. So they are looked for in the libraries at hand, when they are needed.
  *
  *   new versions or other names behind an old name (stat, glob, strtol): see each below.
  *
- * Any thread. What looks something up takes the loader's list lock.
+ * Any thread, also before any constructor ran. Takes at most the loader's list lock.
  */
 #ifndef WT_LIBC_H
 #define WT_LIBC_H
 
 #include <glob.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
@@ -32,12 +34,11 @@ void *wt_libc_dlopen(const char *path, int mode);
 int wt_libc_start_thread(const char *name, size_t stack_bytes, void *(*main)(void *),
                          void *argument);
 
-/* The next function of that name in a library loaded after ours, found without the loader's
- * help; NULL if there is none. */
+/* The next function of that name in a library that comes after ours; NULL if there is none. */
 void *wt_libc_next(const char *symbol);
 
-/* The loader's path of the library that this code is in. */
-bool wt_libc_own_path(char *path, size_t bytes);
+/* The loader's path of the library that this code is in; false if it can't be told. */
+bool wt_libc_own_path(char path[PATH_MAX]);
 
 /* ---- other names */
 

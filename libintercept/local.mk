@@ -29,9 +29,10 @@ libwavetap_so_SOURCES = \
 	libintercept/spawn.c \
 	libintercept/state.c \
 	$(wt_cupti_sources)
-libwavetap_so_CFLAGS = $(AM_CFLAGS) -fPIC
+# Without -pthread, which before glibc 2.34 links libpthread into every process that preloads us.
+libwavetap_so_CFLAGS = $(wt_cflags) -fPIC
 # A program that is preloaded must never be unloaded: threads may be inside.
-libwavetap_so_LDFLAGS = $(AM_LDFLAGS) -shared -Wl,-soname,libwavetap.so \
+libwavetap_so_LDFLAGS = $(wt_ldflags) -shared -Wl,-soname,libwavetap.so \
 	-Wl,-z,defs -Wl,-z,nodelete -Wl,--version-script=$(top_srcdir)/libintercept/intercept.map
 libwavetap_so_DEPENDENCIES = libintercept/intercept.map
 EXTRA_DIST += libintercept/intercept.map

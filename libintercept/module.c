@@ -78,6 +78,14 @@ static bool read_tables(const struct wt_module *module, struct tables *ret_table
 	return t.symbols && t.strings && (t.gnu_hash || t.sysv_hash);
 }
 
+/* Not strcmp: a sanitizer has one of its own, which calls dlsym, which calls us. */
+static bool is_same(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
 /* The address if symbol `idx` is a defined, plain function of that name. */
 static void *match(const struct wt_module *module, const struct tables *t, uint32_t idx,
                    const char *symbol)
@@ -85,7 +93,7 @@ static void *match(const struct wt_module *module, const struct tables *t, uint3
 	const ElfW(Sym) *sym = &t->symbols[idx];
 
 	if (sym->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(sym->st_info) != STT_FUNC ||
-	    strcmp(t->strings + sym->st_name, symbol))
+	    !is_same(t->strings + sym->st_name, symbol))
 		return NULL;
 	return (void *)(module->base + sym->st_value);
 }

@@ -105,12 +105,12 @@ static bool try_path(struct spawn *spawn, const char *dir, int dir_length, const
 static bool find_daemon(struct spawn *spawn)
 {
 	const char *own = secure_getenv("WAVETAP_DAEMON");
-	char own_path[WT_PATH_BYTES];
+	char own_path[PATH_MAX];
 	const char *slash;
 
 	if (own && own[0])
 		return try_path(spawn, own, (int)strlen(own), "");
-	if (wt_libc_own_path(own_path, sizeof(own_path))) {
+	if (wt_libc_own_path(own_path)) {
 		slash = strrchr(own_path, '/');
 		if (slash) {
 			int length = (int)(slash - own_path);

@@ -30,5 +30,7 @@ tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
 
 # The data dictionary moves with schema.sql.
+if WT_PROGRAMS
 TESTS += tests/unit/test_dictionary.sh
+endif
 EXTRA_DIST += tests/unit/test_dictionary.sh

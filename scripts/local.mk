@@ -2,7 +2,7 @@
 EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/quickstart.sh \
 	scripts/format.sh scripts/lint.sh scripts/stress.sh
 
-.PHONY: format check-format lint check-asan check-ubsan check-tsan stress bench
+.PHONY: format check-format lint check-asan check-ubsan check-tsan check-aarch64 stress bench
 
 format:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/format.sh
@@ -18,6 +18,11 @@ check-ubsan:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/ubsan --enable-ubsan
 check-tsan:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/test.sh $(abs_top_builddir)/tsan --enable-tsan
+
+# libwavetap.so for aarch64 under qemu-user; a part of `make check` where the cross compiler is there.
+check-aarch64:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/install-deps.sh --cross
+	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check TESTS=tests/e2e/0950-aarch64.sh
 
 # Figures, no verdict: rows a second of the daemon.
 bench: all tests/bench/bench_daemon

@@ -12,7 +12,7 @@ folder=${1:-build}
 [ $# -gt 0 ] && shift
 case $folder in /*) ;; *) folder=$top/$folder ;; esac
 
-"$top/scripts/install-deps.sh"
+"$top/scripts/install-deps.sh" --cross
 "$top/scripts/build.sh" "$folder" "$@"
 
 cd "$folder"

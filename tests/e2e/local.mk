@@ -1,5 +1,7 @@
 # End-to-end tests: the real library, daemon and command line over the simulated GPU.
+# The longest first.
 e2e_tests = \
+	tests/e2e/0950-aarch64.sh \
 	tests/e2e/0100-left-alone.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0300-endings.sh \

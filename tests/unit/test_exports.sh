@@ -54,7 +54,7 @@ ok $? "dlsym has no version"
 # The way out of dlsym is a jump, for the loader takes the return address for the caller.
 "$OBJDUMP" -d --no-show-raw-insn "$lib" | awk '/<dlsym>:$/ { on = 1 } on && /^$/ { exit } on' >"$tmp/dlsym"
 case $host_cpu in
-x86_64) out='jmp +\*%rax' mine='jmp .*<wt_dlsym_listed' ;;
+x86_64) out='jmpq? +\*%rax' mine='jmpq? .*<wt_dlsym_listed' ;;
 aarch64) out='br\s+x16' mine='b\s.*<wt_dlsym_listed' ;;
 esac
 [ "$(grep -Ec "$out" "$tmp/dlsym")" -eq 2 ] && [ "$(grep -Ec "$mine" "$tmp/dlsym")" -eq 1 ]

@@ -212,7 +212,8 @@ int main(int argc, char **argv)
 		test_after(&gpu);
 		test_raw_clone(&gpu);
 	} else {
-		ok(true, "children that fork after CUDA began # SKIP MADV_WIPEONFORK does nothing here");
+		ok(true,
+		   "children that fork after CUDA began # SKIP MADV_WIPEONFORK does nothing here");
 	}
 	test_storm(&gpu);
 	test_strangers();

@@ -49,6 +49,7 @@ run()
 		trap '' HUP
 		exec 7</etc/passwd
 		cd "$tmp" || exit 1
+		# shellcheck disable=SC2086 # the emulator is a command with options
 		env LD_LIBRARY_PATH="$top/tests/fake" WAVETAP_SHM_DIR="$tmp/$dir" WAVETAP_DIR="$dir" \
 			WAVETAP_CUPTI=0 WAVETAP_DAEMON="$tmp/daemon" SECRET=1 \
 			ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=die_after_fork=0 \
