@@ -127,7 +127,7 @@ static bool is_last_thread(void)
 	size_t bytes;
 	struct stat st;
 
-	if (syscall(SYS_get_robust_list, getpid(), &robust_list, &bytes) || robust_list)
+	if (syscall(SYS_get_robust_list, wt_libc_pid(), &robust_list, &bytes) || robust_list)
 		return false;
 	return !wt_libc_stat("/proc/self/task", &st) && st.st_nlink == 2 + 2; /* main counts on */
 }

@@ -77,7 +77,7 @@ void wt_facts_random(void *bytes, size_t length)
 		uint64_t word;
 
 		seed[0] = wt_now_ns();
-		seed[1] = (uint64_t)getpid();
+		seed[1] = (uint64_t)wt_libc_pid();
 		seed[2] = wt_add_relaxed(&counter, 1);
 		word = wt_fnv1a(seed, sizeof(seed));
 		memcpy((uint8_t *)bytes + at, &word, part);
@@ -189,7 +189,7 @@ void wt_facts_fill(struct wt_segment_header *header)
 	header->created_realtime_ns = wt_now_ns();
 	header->created_monotonic_ns =
 	        (uint64_t)monotonic.tv_sec * UINT64_C(1000000000) + (uint64_t)monotonic.tv_nsec;
-	header->pid = getpid();
+	header->pid = wt_libc_pid();
 	header->ppid = getppid();
 	header->uid = geteuid();
 	read_file("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof(header->boot_id));

@@ -194,6 +194,11 @@ WT_NO_SANITIZER const char *wt_libc_version(void)
 	return gnu_get_libc_version ? gnu_get_libc_version() : "";
 }
 
+pid_t wt_libc_pid(void)
+{
+	return (pid_t)syscall(SYS_getpid);
+}
+
 /* Of 64-bit processors the kernel's struct stat is libc's. */
 int wt_libc_stat(const char *path, struct stat *ret_stat)
 {

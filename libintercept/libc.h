@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 /* ---- moved by 2.34 */
 
@@ -44,6 +45,9 @@ bool wt_libc_own_path(char path[PATH_MAX]);
 
 /* glibc's version, "2.36"; "" elsewhere. */
 const char *wt_libc_version(void);
+
+/* Before 2.25 getpid() remembered: in the child of a raw clone, its parent. */
+pid_t wt_libc_pid(void);
 
 /* A symbol of its own only since 2.33. 0, or -1 and errno. */
 int wt_libc_stat(const char *path, struct stat *ret_stat);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libintercept/internal.h"
+#include "libintercept/libc.h"
 
 #define LINE_BYTES 512
 
@@ -51,7 +52,7 @@ void wt_log(const char *format, ...)
 	if (!target || !target[0])
 		return;
 
-	n = snprintf(line, sizeof(line), "wavetap[%d]: ", (int)getpid());
+	n = snprintf(line, sizeof(line), "wavetap[%d]: ", (int)wt_libc_pid());
 	used = n > 0 ? (size_t)n : 0;
 	va_start(args, format);
 	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);

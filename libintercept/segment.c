@@ -81,7 +81,7 @@ static int segment_path(char *path, const char *data_dir)
 
 	wt_facts_random(&random, sizeof(random));
 	snprintf(suffix, sizeof(suffix), "-%llu-%d-%llu-%016llx.seg",
-	         (unsigned long long)wt_facts_pid_namespace(), (int)getpid(),
+	         (unsigned long long)wt_facts_pid_namespace(), (int)wt_libc_pid(),
 	         (unsigned long long)wt_facts_start_ticks(), (unsigned long long)random);
 	return wt_path_shm(path, data_dir, suffix);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 
 /* ---- active or inert */
 
@@ -123,7 +124,7 @@ static struct wt_fork_page *map_page(void)
 		munmap(page, WT_FORK_MAP_BYTES);
 		return NULL;
 	}
-	wt_store_relaxed(&((struct wt_fork_page *)page)->marker, (uint64_t)getpid());
+	wt_store_relaxed(&((struct wt_fork_page *)page)->marker, (uint64_t)wt_libc_pid());
 	if (!atomic_compare_exchange_strong(&wt_page, &expected, page)) {
 		munmap(page, WT_FORK_MAP_BYTES);
 		return expected;
@@ -135,7 +136,7 @@ static struct wt_fork_page *map_page(void)
 static void begin_in_child(struct wt_fork_page *page)
 {
 	wt_store_relaxed(&page->forked_late, wt_load_relaxed(&cuda_was_used));
-	wt_store_release(&page->marker, (uint64_t)getpid());
+	wt_store_release(&page->marker, (uint64_t)wt_libc_pid());
 }
 
 struct wt_fork_page *wt_fork_page(void)

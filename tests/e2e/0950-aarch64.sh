@@ -36,7 +36,14 @@ ok "libwavetap.so and its tests are built for aarch64" [ -x "$folder/tests/fake/
 
 # ---- the tests, each result one of ours
 
-(cd "$folder" && make -s -k -j2 check VERBOSE=1) >"$work/check.out" 2>&1
+# Not those of the simulated GPU, which wait for its clock: too slow under emulation, and not ours.
+tests=
+for name in ring ring_threads ring_crash layout lookup fork share cupti_find abi link link_random \
+  occupancy wave exports.sh glibc.sh spawn.sh; do
+  tests="$tests tests/unit/test_$name"
+done
+rm -f "$folder"/tests/unit/*.log "$folder"/tests/unit/*.trs
+(cd "$folder" && make -s -k -j2 check TESTS="$tests") >"$work/check.out" 2>&1
 results=$work/results
 sed -n 's/^\(PASS\|FAIL\|SKIP\|ERROR\): \(tests\/unit\/[^ ]*\) *\([0-9]* - .*\|- .*\)*$/\2 \1 \3/p' \
   "$folder"/tests/unit/*.log >"$results"
@@ -55,8 +62,8 @@ while read -r test result what; do
   esac
 done <"$results"
 [ "$tests_failed" = 0 ] || sed 's/^/# /' "$folder/test-suite.log" | grep -v 'from LD_PRELOAD cannot be' | tail -n 60
-ok "the ring, layout and lookup tests are among them" [ "$(cut -d' ' -f1 "$results" | sort -u |
-  grep -Ecx 'tests/unit/test_(ring|ring_threads|ring_crash|layout|lookup|exports.sh)')" = 6 ]
+# shellcheck disable=SC2086 # a list of names
+is "$(cut -d' ' -f1 "$results" | sort -u)" "$(printf '%s\n' $tests | sort)" "each of the tests has a result"
 
 # ---- observed by this machine's daemon
 
