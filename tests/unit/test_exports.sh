@@ -61,6 +61,8 @@ esac
 ok $? "dlsym leaves by a jump, everywhere"
 ! grep -Eq '\bretq?\b' "$tmp/dlsym"
 ok $? "... and never returns itself"
+sed -n 2p "$tmp/dlsym" | grep -Eq '\bendbr64\b|\bbti[[:space:]]+c\b|\bhint[[:space:]]+#0x22\b'
+ok $? "dlsym begins with a landing pad for indirect branches"
 
 "$READELF" -dW "$lib" >"$tmp/dynamic"
 grep -q 'SONAME.*\[libwavetap.so\]' "$tmp/dynamic"
