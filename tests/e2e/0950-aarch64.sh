@@ -38,8 +38,8 @@ ok "libwavetap.so and its tests are built for aarch64" [ -x "$folder/tests/fake/
 
 # Not those of the simulated GPU, which wait for its clock: too slow under emulation, and not ours.
 tests=
-for name in ring ring_threads ring_crash layout lookup fork share cupti_find abi link link_random \
-  occupancy wave exports.sh glibc.sh spawn.sh; do
+for name in ring ring_threads ring_crash layout lookup fork share cupti_find abi gap link link_random \
+  occupancy sweep wave exports.sh glibc.sh spawn.sh; do
   tests="$tests tests/unit/test_$name"
 done
 rm -f "$folder"/tests/unit/*.log "$folder"/tests/unit/*.trs
