@@ -291,3 +291,57 @@ void wt_kernel_name_free_all(char **names, size_t count)
 		free(names[i]);
 	free(names);
 }
+
+/* Where template arguments or parameters begin. */
+static size_t name_end(const char *demangled)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	size_t at = 0;
+
+	while (demangled[at] && demangled[at] != '<' && demangled[at] != '(') {
+		at++;
+		while (!strncmp(demangled + at, anonymous, sizeof(anonymous) - 1))
+			at += sizeof(anonymous) - 1;
+	}
+	return at;
+}
+
+/* The end of the argument list that begins at `at`, its '>'; NULL: it has none. */
+static const char *arguments_end(const char *at)
+{
+	int depth = 0;
+
+	for (; *at; at++) {
+		depth += *at == '<';
+		depth -= *at == '>' && at[-1] != '-';
+		if (depth == 0)
+			return at;
+	}
+	return NULL;
+}
+
+char *wt_kernel_name_function(const char *demangled)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	const char *from = demangled;
+	size_t end, start;
+
+	if (!strncmp(from, anonymous, sizeof(anonymous) - 1))
+		from += sizeof(anonymous) - 1;
+	for (;;) {
+		const char *close;
+
+		end = name_end(from);
+		if (from[end] != '<')
+			break;
+		close = arguments_end(from + end);
+		/* Arguments followed by "::" are those of what encloses the function. */
+		if (!close || strncmp(close + 1, "::", 2))
+			break;
+		from = close + 3;
+	}
+	for (start = end; start > 0; start--)
+		if (from[start - 1] == ':' || from[start - 1] == ' ')
+			break;
+	return strndup(from + start, end - start);
+}

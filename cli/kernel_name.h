@@ -30,6 +30,12 @@ enum wt_kernel_name_detail {
 char *wt_kernel_name_demangle(const char *name);
 
 /*
+ * The name of the function alone, without result, namespaces, arguments and parameters: what ncu's
+ * --kernel-name compares by default. malloc'd, the caller frees it; NULL when out of memory.
+ */
+char *wt_kernel_name_function(const char *demangled);
+
+/*
  * Why names stayed mangled so far, or NULL if none did. One line without a full
  * stop, static; show it once, after the names.
  */

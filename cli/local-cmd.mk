@@ -16,6 +16,8 @@ wavetap_SOURCES = \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/shm_room.c cli/shm_room.h \
+	cli/show.c cli/show.h cli/show_advice.c \
+	cli/show_json.c cli/show_print.c cli/show_print.h \
 	cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
@@ -26,6 +28,7 @@ wavetap_SOURCES = \
 	cli/cmd_preload.c \
 	cli/cmd_run.c \
 	cli/cmd_runs.c \
+	cli/cmd_show.c \
 	cli/cmd_status.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
@@ -40,5 +43,5 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
-TESTS += tests/unit/test_cli.sh tests/unit/test_ledger.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_ledger.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_ledger.sh tests/unit/test_show.sh

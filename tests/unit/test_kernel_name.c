@@ -440,6 +440,38 @@ static void test_huge(void)
 	}
 }
 
+/* The function alone, as ncu names it. */
+static void test_function(void)
+{
+	static const struct pair functions[] = {
+	        {"void at::native::vectorized_gather_kernel<16, long>(char*, char*, long*, int)",
+	         "vectorized_gather_kernel"},
+	        {"void at::native::(anonymous namespace)::cunn_SoftMaxForwardReg<c10::BFloat16, "
+	         "float, at::native::(anonymous namespace)::LogSoftMaxForwardEpilogue, long, 8>("
+	         "c10::BFloat16*, long)",
+	         "cunn_SoftMaxForwardReg"},
+	        {"void "
+	         "cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_16x16_128x2>("
+	         "cutlass::Params)",
+	         "Kernel2"},
+	        {"a::holder<int, b<c>>::run<float>(int)", "run"},
+	        {"a::holder<int>::run(x<y>)", "run"},
+	        {"void run<&a::operator->>(int)", "run"},
+	        {"nvjet_sm90_tst_96x128_64x7_2x1_v_bz_bias_TNT",
+	         "nvjet_sm90_tst_96x128_64x7_2x1_v_bz_bias_TNT"},
+	        {"(anonymous namespace)::spin(int)", "spin"},
+	        {"broken<int", "broken"},
+	        {"", ""},
+	};
+
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		char *function = wt_kernel_name_function(functions[i].name);
+
+		is_str(function, functions[i].want, functions[i].want);
+		free(function);
+	}
+}
+
 int main(void)
 {
 	ok(wt_kernel_name_problem() == NULL, "no problem at the start");
@@ -449,6 +481,7 @@ int main(void)
 	test_demangle_limits();
 	test_details();
 	test_list();
+	test_function();
 	test_huge();
 	test_mutants(3200);
 	ok(wt_kernel_name_problem() != NULL, "names that stay mangled are noticed");

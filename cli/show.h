@@ -1,0 +1,65 @@
+/*
+ * show.h - everything about one kernel of a run: what `wavetap show` prints.
+ *
+ * Reads the single launches of the kernel: time O(n log n) in them plus one pass over the run's
+ * kernels; memory 24 bytes a launch. Single-threaded; blocks on the file.
+ */
+#ifndef WT_CLI_SHOW_H
+#define WT_CLI_SHOW_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/report.h"
+
+#define WT_SHOW_BINS 10
+#define WT_SHOW_ADVICE_BYTES 320
+
+/* Of a set of times. count 0: nothing is known. */
+struct wt_show_times {
+	int64_t count;
+	int64_t min_ns, median_ns, p99_ns, max_ns; /* p99: 99 of 100 take at most this long */
+	double mean_ns, deviation_ns; /* of the population */
+};
+
+/* Launches that took from low_ns to high_ns; the last bin has its end, the others don't. */
+struct wt_show_bin {
+	int64_t low_ns, high_ns;
+	int64_t count;
+};
+
+struct wt_show_config {
+	struct wt_report_row row; /* grouped by configuration; texts are the report's */
+	int64_t blocks; /* G */
+	int64_t resident_blocks; /* C, 0 = not known */
+	int64_t sm_count;
+	char lift
+	        [WT_SHOW_ADVICE_BYTES]; /* what would let one more block onto an SM; "" = nothing */
+	char advice[WT_SHOW_ADVICE_BYTES]; /* what the grid loses, and the bound; "" = nothing */
+};
+
+struct wt_show {
+	struct wt_report report; /* by configuration, of the whole run */
+	struct wt_report_row total; /* of the kernel; texts are the report's */
+	char *demangled;
+	struct wt_show_config *configs; /* most time first */
+	size_t config_count;
+	struct wt_show_times durations;
+	struct wt_show_times call; /* entry to return of the launch call */
+	struct wt_show_times start; /* entry of the call to start of the kernel */
+	struct wt_show_bin bins[WT_SHOW_BINS];
+	size_t bin_count;
+	char *ncu; /* the command that profiles a launch in the middle; NULL: can't be told */
+	char problem[200]; /* after -EIO: what SQLite said */
+};
+
+/* 0 or -errno; -ENOENT: the run has no launch of that kernel. Free with wt_show_fini() anyway. */
+int wt_show_load(sqlite3 *db, int64_t kernel_id, struct wt_show *show);
+void wt_show_fini(struct wt_show *show);
+
+/* show_advice.c: fills `lift` and `advice`. 0 or -EIO. */
+int wt_show_advise(sqlite3 *db, struct wt_show_config *config);
+
+#endif /* WT_CLI_SHOW_H */

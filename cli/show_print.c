@@ -1,0 +1,387 @@
+/*
+ * show_print.c - the text of `wavetap show`. Single-threaded; blocks as the FILE does.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/phrase.h"
+#include "cli/show_print.h"
+#include "cli/table.h"
+#include "cli/top_text.h"
+
+#define BAR_COLUMNS 40
+#define CONFIGS_SHOWN 20 /* --json has all */
+#define ADVICE_SHOWN 5
+#define GRIDS_MIN 3 /* fewer make no curve */
+
+static void print_bar(FILE *out, int64_t value, int64_t most, bool is_utf8)
+{
+	int columns = most > 0 ? (int)((double)value / (double)most * BAR_COLUMNS + 0.5) : 0;
+
+	if (value > 0 && columns == 0)
+		columns = 1;
+	for (int i = 0; i < columns; i++)
+		fputs(is_utf8 ? "\u2588" : "#", out);
+}
+
+/* ---- head */
+
+static void print_head(FILE *out, const struct wt_text_terminal *terminal,
+                       const struct wt_run_file *run, const struct wt_show *show)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	const struct wt_report *report = &show->report;
+	double wall = (double)(report->end_ns - report->start_ns) * (double)report->device_count;
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, out, terminal);
+	wt_phrase_add(&line, "run %s", run->info.id);
+	if (run->info.name[0])
+		wt_phrase_add(&line, "%s", run->info.name);
+	wt_phrase_add(&line, "kernel id:%" PRId64, show->total.kernel_id);
+	wt_phrase_add(&line, "%s", show->total.kernel_shown);
+	wt_phrase_end(&line);
+	if (strcmp(show->demangled, show->total.kernel_shown)) {
+		wt_phrase_add(&line, "%s", show->demangled);
+		wt_phrase_end(&line);
+	}
+	wt_phrase_add(&line, "%s launches", wt_text_count(a, show->total.launches));
+	if (show->total.launches_in_graph)
+		wt_phrase_add(&line, "%s of them nodes of graphs",
+		              wt_text_count(a, show->total.launches_in_graph));
+	wt_phrase_add(&line, "%s, %s%% of the run", wt_text_ns(a, show->total.time_ns),
+	              wt_text_percent(b, (double)show->total.time_ns, wall));
+	wt_phrase_add(&line, "lost ~%s of the GPU to underfill, ~%s to %s to waves",
+	              wt_text_ns(a, (int64_t)show->total.underfill_gpu_ns),
+	              wt_text_ns(b, (int64_t)show->total.wave_gpu_ns),
+	              wt_text_ns(c, (int64_t)show->total.wave_max_gpu_ns));
+	if (show->total.unjudged_sm_ns)
+		wt_phrase_add(&line, "unjudged %s of the GPU",
+		              wt_text_ns(a, (int64_t)show->total.unjudged_gpu_ns));
+	wt_phrase_add(&line, "evidence: model");
+	wt_phrase_end(&line);
+}
+
+/* ---- times */
+
+static void add_times(struct wt_table *table, const char *what, const struct wt_show_times *times)
+{
+	char text[6][WT_TEXT_NUMBER_BYTES];
+
+	wt_table_row(table, 0);
+	wt_table_add_string(table, what, NULL);
+	if (!times->count) {
+		wt_table_add_string(table, NULL, "no launch call is known");
+		return;
+	}
+	wt_table_add_int(table, times->min_ns, wt_text_ns(text[0], times->min_ns));
+	wt_table_add_double(table, times->mean_ns, 1, wt_text_ns(text[1], (int64_t)times->mean_ns));
+	wt_table_add_int(table, times->median_ns, wt_text_ns(text[2], times->median_ns));
+	wt_table_add_int(table, times->p99_ns, wt_text_ns(text[3], times->p99_ns));
+	wt_table_add_int(table, times->max_ns, wt_text_ns(text[4], times->max_ns));
+	wt_table_add_double(table, times->deviation_ns, 1,
+	                    wt_text_ns(text[5], (int64_t)times->deviation_ns));
+}
+
+static int print_times(FILE *out, const struct wt_text_terminal *terminal,
+                       const struct wt_show *show)
+{
+	static const struct wt_table_column columns[] = {
+	        {"what", "", WT_TABLE_LEFT, 0, 0, 0},
+	        {"min", "MIN", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"mean", "MEAN", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"median", "MEDIAN", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"p99", "P99", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"max", "MAX", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"deviation", "DEVIATION", WT_TABLE_RIGHT, 0, 7, 0},
+	};
+	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	int rc;
+
+	if (!table)
+		return -ENOMEM;
+	add_times(table, "ran", &show->durations);
+	if (show->call.count) {
+		add_times(table, "launch call", &show->call);
+		add_times(table, "call to start", &show->start);
+	}
+	fputc('\n', out);
+	rc = wt_table_print_text(table, out, terminal);
+	wt_table_destroy(table);
+	return rc;
+}
+
+static void print_bins(FILE *out, const struct wt_text_terminal *terminal,
+                       const struct wt_show *show)
+{
+	char low[WT_TEXT_NUMBER_BYTES], high[WT_TEXT_NUMBER_BYTES], count[WT_TEXT_NUMBER_BYTES];
+	int64_t most = 0;
+
+	if (!show->bin_count)
+		return;
+	for (size_t i = 0; i < show->bin_count; i++)
+		if (show->bins[i].count > most)
+			most = show->bins[i].count;
+	fputc('\n', out);
+	for (size_t i = 0; i < show->bin_count; i++) {
+		fprintf(out, "%8s .. %-8s %9s ", wt_text_ns(low, show->bins[i].low_ns),
+		        wt_text_ns(high, show->bins[i].high_ns),
+		        wt_text_count(count, show->bins[i].count));
+		print_bar(out, show->bins[i].count, most, terminal->is_utf8);
+		fputc('\n', out);
+	}
+}
+
+/* ---- configurations */
+
+static const struct wt_table_column config_columns[] = {
+        {"grid", "GRID", WT_TABLE_RIGHT, 0, 0, 0},
+        {"block", "BLOCK", WT_TABLE_RIGHT, 0, 0, 0},
+        {"regs", "REGS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"smem", "SMEM", WT_TABLE_RIGHT, 0, 0, 0},
+        {"per_sm", "B/SM", WT_TABLE_RIGHT, 0, 0, 0},
+        {"limiter", "LIMITED BY", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 6, 0},
+        {"waves", "WAVES", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"us", "US", WT_TABLE_RIGHT, 0, 0, 0},
+        {"under", "UNDER", WT_TABLE_RIGHT, 0, 0, 0},
+        {"wave", "WAVE", WT_TABLE_RIGHT, 0, 0, 0},
+        {"wave_max", "WAVE<=", WT_TABLE_RIGHT, 0, 0, 0},
+};
+
+static void add_dims(struct wt_table *table, const int64_t dims[3])
+{
+	char text[3 * WT_TEXT_NUMBER_BYTES];
+
+	if (dims[1] == 1 && dims[2] == 1)
+		snprintf(text, sizeof(text), "%" PRId64, dims[0]);
+	else if (dims[2] == 1)
+		snprintf(text, sizeof(text), "%" PRId64 "x%" PRId64, dims[0], dims[1]);
+	else
+		snprintf(text, sizeof(text), "%" PRId64 "x%" PRId64 "x%" PRId64, dims[0], dims[1],
+		         dims[2]);
+	wt_table_add_string(table, text, NULL);
+}
+
+static void add_share(struct wt_table *table, const struct wt_show_config *config, int64_t sm_ns,
+                      bool is_known)
+{
+	char text[WT_TEXT_NUMBER_BYTES];
+	int64_t sms = config->sm_count > 0 ? config->sm_count : 1;
+
+	if (is_known)
+		wt_table_add_int(table, sm_ns, wt_text_ns(text, sm_ns / sms));
+	else
+		wt_table_add_null(table);
+}
+
+static void add_config(struct wt_table *table, const struct wt_show_config *config)
+{
+	const struct wt_report_row *row = &config->row;
+	char text[WT_TEXT_NUMBER_BYTES];
+
+	wt_table_row(table, 0);
+	add_dims(table, row->grid);
+	add_dims(table, row->block);
+	wt_table_add_int(table, row->regs_per_thread, NULL);
+	wt_table_add_int(table, row->smem_bytes, NULL);
+	if (row->blocks_per_sm)
+		wt_table_add_int(table, row->blocks_per_sm, NULL);
+	else
+		wt_table_add_null(table);
+	wt_table_add_string(table, row->limiter ? row->limiter : row->model_reason, NULL);
+	if (row->has_waves)
+		wt_table_add_double(table, row->waves, 2, NULL);
+	else
+		wt_table_add_null(table);
+	wt_table_add_int(table, row->launches, wt_text_count(text, row->launches));
+	wt_table_add_double(table, (double)row->time_ns / (double)row->launches / 1e3, 1, NULL);
+	add_share(table, config, row->underfill_sm_ns, row->has_wave || row->underfill_sm_ns);
+	add_share(table, config, row->wave_sm_ns, row->has_wave);
+	add_share(table, config, row->wave_max_sm_ns, row->has_wave);
+}
+
+static int print_configs(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_show *show)
+{
+	struct wt_table *table =
+	        wt_table_create(config_columns, sizeof(config_columns) / sizeof(config_columns[0]));
+	int rc;
+
+	if (!table)
+		return -ENOMEM;
+	for (size_t i = 0; i < show->config_count; i++)
+		add_config(table, &show->configs[i]);
+	fprintf(out,
+	        "\n%zu configuration%s (UNDER, WAVE, WAVE<=: time of the whole GPU, all "
+	        "launches)\n",
+	        show->config_count, show->config_count == 1 ? "" : "s");
+	rc = wt_table_print_text(table, out, terminal);
+	wt_table_destroy(table);
+	return rc;
+}
+
+static int64_t bound_sm_ns(const struct wt_show_config *config)
+{
+	return config->row.underfill_sm_ns + config->row.wave_max_sm_ns;
+}
+
+static int by_bound(const void *left, const void *right)
+{
+	const struct wt_show_config *const *a = left, *const *b = right;
+
+	return bound_sm_ns(*a) > bound_sm_ns(*b) ? -1 : bound_sm_ns(*a) < bound_sm_ns(*b);
+}
+
+/* What could be won, most first, and what would lift occupancy. `sorted` has room for all. */
+static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_show *show, const struct wt_show_config **sorted)
+{
+	struct wt_phrase line;
+	size_t told = 0, more = 0;
+
+	for (size_t i = 0; i < show->config_count; i++)
+		sorted[i] = &show->configs[i];
+	qsort(sorted, show->config_count, sizeof(*sorted), by_bound);
+	wt_phrase_init(&line, out, terminal);
+	for (size_t i = 0; i < show->config_count; i++) {
+		if (!sorted[i]->advice[0])
+			continue;
+		if (told == ADVICE_SHOWN) {
+			more++;
+			continue;
+		}
+		if (told++ == 0)
+			fputc('\n', out);
+		wt_phrase_add(&line, "grid %" PRId64 ": %s", sorted[i]->blocks, sorted[i]->advice);
+		wt_phrase_end(&line);
+	}
+	if (told) {
+		wt_phrase_add(
+		        &line,
+		        "%sA kernel that waits for memory may win nothing: that needs counters.",
+		        more ? "(more with --json) " : "");
+		wt_phrase_end(&line);
+	}
+	for (size_t i = 0; i < show->config_count; i++) {
+		const char *lift = show->configs[i].lift;
+		bool is_told = false;
+
+		for (size_t j = 0; j < i; j++)
+			is_told |= !strcmp(show->configs[j].lift, lift);
+		if (!lift[0] || is_told)
+			continue;
+		wt_phrase_add(&line, "occupancy: %s", lift);
+		wt_phrase_end(&line);
+	}
+}
+
+/* ---- time against grid */
+
+static bool is_same_curve(const struct wt_report_row *a, const struct wt_report_row *b)
+{
+	return a->device_id == b->device_id && a->regs_per_thread == b->regs_per_thread &&
+	       a->smem_bytes == b->smem_bytes && !memcmp(a->block, b->block, sizeof(a->block)) &&
+	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
+}
+
+static int by_blocks(const void *left, const void *right)
+{
+	const struct wt_show_config *const *a = left, *const *b = right;
+
+	return (*a)->blocks < (*b)->blocks ? -1 : (*a)->blocks > (*b)->blocks;
+}
+
+static void print_curve(FILE *out, bool is_utf8, const struct wt_show_config *const *points,
+                        size_t count)
+{
+	int64_t most_ns = 0, waves_before = 0;
+
+	fprintf(out,
+	        "\ntime against grid (blocks of %" PRId64
+	        " threads; a line for each further wave)\n",
+	        points[0]->row.block[0] * points[0]->row.block[1] * points[0]->row.block[2]);
+	for (size_t i = 0; i < count; i++) {
+		int64_t mean_ns = points[i]->row.time_ns / points[i]->row.launches;
+
+		if (mean_ns > most_ns)
+			most_ns = mean_ns;
+	}
+	for (size_t i = 0; i < count; i++) {
+		int64_t mean_ns = points[i]->row.time_ns / points[i]->row.launches;
+		int64_t resident = points[i]->resident_blocks;
+		int64_t waves = resident > 0 ? (points[i]->blocks + resident - 1) / resident : 0;
+		char mean[WT_TEXT_NUMBER_BYTES];
+
+		if (i > 0 && waves > waves_before)
+			fprintf(out, "%32s -- %" PRId64 " waves from %" PRId64 " blocks on\n", "",
+			        waves, (waves - 1) * resident + 1);
+		waves_before = waves;
+		fprintf(out, "%12" PRId64 " %8.2f %9s ", points[i]->blocks, points[i]->row.waves,
+		        wt_text_ns(mean, mean_ns));
+		print_bar(out, mean_ns, most_ns, is_utf8);
+		fputc('\n', out);
+	}
+}
+
+/* A curve for each set of configurations that differ in their grid alone. */
+static int print_curves(FILE *out, bool is_utf8, const struct wt_show *show,
+                        const struct wt_show_config **points)
+{
+	bool *is_done = calloc(show->config_count, sizeof(*is_done));
+
+	if (!is_done)
+		return -ENOMEM;
+	for (size_t i = 0; i < show->config_count; i++) {
+		size_t count = 0;
+
+		for (size_t j = i; j < show->config_count; j++) {
+			if (is_done[j] ||
+			    !is_same_curve(&show->configs[i].row, &show->configs[j].row))
+				continue;
+			is_done[j] = true;
+			points[count++] = &show->configs[j];
+		}
+		if (count < GRIDS_MIN)
+			continue;
+		qsort(points, count, sizeof(*points), by_blocks);
+		print_curve(out, is_utf8, points, count);
+	}
+	free(is_done);
+	return 0;
+}
+
+int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
+                  const struct wt_show *show)
+{
+	const struct wt_show_config **configs;
+	struct wt_phrase line;
+	int rc;
+
+	print_head(out, terminal, run, show);
+	rc = print_times(out, terminal, show);
+	if (rc)
+		return rc;
+	print_bins(out, terminal, show);
+	rc = print_configs(out, terminal, show);
+	configs = calloc(show->config_count, sizeof(*configs));
+	if (!rc)
+		rc = configs ? print_curves(out, terminal->is_utf8, show, configs) : -ENOMEM;
+	if (!rc)
+		print_advice(out, terminal, show, configs);
+	free(configs);
+	if (rc)
+		return rc;
+	wt_phrase_init(&line, out, terminal);
+	if (show->ncu) {
+		fputc('\n', out);
+		wt_phrase_add(&line, "next: wavetap show id:%" PRId64 " --ncu",
+		              show->total.kernel_id);
+		wt_phrase_add(&line, "prints the ncu command for one launch");
+		wt_phrase_end(&line);
+	}
+	wt_top_print_losses(out, terminal, &show->report);
+	return 0;
+}
