@@ -153,6 +153,7 @@ static int on_gap(void *arg, const struct wt_sweep_gap *gap)
 	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
 	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
 	};
+	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
 	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
 
 	if (next) {
@@ -176,8 +177,11 @@ static int on_gap(void *arg, const struct wt_sweep_gap *gap)
 	wt_gap_classify(&facts, ns);
 	device->gaps++;
 	owner->gaps++;
+	device->short_gaps += is_short;
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
 		device->gap_ns[cause] += ns[cause];
+		if (is_short)
+			device->short_gap_ns[cause] += ns[cause];
 		owner->gap_sm_ns[cause] += ns[cause] * device->sms;
 	}
 	return 0;

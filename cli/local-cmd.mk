@@ -5,6 +5,7 @@ wavetap_SOURCES = \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
 	cli/client.c cli/client.h \
+	cli/diagnose.c cli/diagnose.h \
 	cli/ledger.c cli/ledger.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
@@ -22,6 +23,7 @@ wavetap_SOURCES = \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \
+	cli/cmd_diagnose.c \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
@@ -43,5 +45,5 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
-TESTS += tests/unit/test_cli.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_ledger.sh tests/unit/test_show.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh

@@ -1,0 +1,221 @@
+/*
+ * cmd_diagnose.c - `wavetap diagnose`: what costs most, and what to try. Single-threaded; blocks
+ * on files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/diagnose.h"
+#include "cli/ledger_lines.h"
+#include "cli/phrase.h"
+#include "cli/text.h"
+
+#define DEFAULT_LIMIT 8
+#define DEFAULT_THRESHOLD_PERCENT 1.0
+
+struct diagnose_values {
+	const char *run, *threshold;
+	int64_t limit, device;
+	bool is_json;
+};
+
+static const struct wt_option diagnose_options[] = {
+        {"threshold", 't', WT_OPTION_TEXT, "PERCENT", offsetof(struct diagnose_values, threshold),
+         NULL, "least share of SMs x wall that is worth a finding (default: 1%)"},
+        {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, limit), NULL,
+         "findings to show, 0 for all (default: 8, all with --json)"},
+        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, device), NULL,
+         "only the device with that id"},
+        {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct diagnose_values, is_json), NULL,
+         "one JSON object; fields in doc/json.md"},
+        WT_RUN_OPTION(struct diagnose_values, run),
+        {0},
+};
+
+/* "2", "2%", "0.5%": percent. */
+static int parse_threshold(const char *text, double *ret_percent)
+{
+	char *end;
+
+	*ret_percent = DEFAULT_THRESHOLD_PERCENT;
+	if (!text)
+		return WT_EXIT_FINE;
+	*ret_percent = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) ||
+	    !(*ret_percent >= 0 && *ret_percent <= 100))
+		return wt_cli_usage_error(
+		        "diagnose", "--threshold: \"%s\" is not a percentage from 0 to 100", text);
+	return WT_EXIT_FINE;
+}
+
+/* ---- text */
+
+static void print_finding(FILE *out, const struct wt_text_terminal *terminal, size_t number,
+                          const struct wt_diagnosis *diagnosis, const struct wt_finding *finding,
+                          double sms)
+{
+	char least[WT_TEXT_NUMBER_BYTES], most[WT_TEXT_NUMBER_BYTES], time[WT_TEXT_NUMBER_BYTES];
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, out, terminal);
+	wt_text_percent(least, finding->stake_sm_ns, diagnosis->total_sm_ns);
+	wt_text_percent(most, finding->stake_max_sm_ns, diagnosis->total_sm_ns);
+	fputc('\n', out);
+	if (finding->stake_sm_ns == finding->stake_max_sm_ns)
+		wt_phrase_add(&line, "%zu. %s%%", number, most);
+	else
+		wt_phrase_add(&line, "%zu. %s to %s%%", number, least, most);
+	wt_phrase_add(&line, "%s of the GPU",
+	              wt_text_ns(time, (int64_t)(finding->stake_max_sm_ns / sms)));
+	wt_phrase_add(&line, "%s", finding->title);
+	wt_phrase_end(&line);
+	wt_phrase_add(&line, "   seen: %s", finding->evidence);
+	wt_phrase_end(&line);
+	wt_phrase_add(&line, "   why:  %s", finding->explanation);
+	wt_phrase_end(&line);
+	wt_phrase_add(&line, "   try:  %s", finding->advice);
+	wt_phrase_end(&line);
+}
+
+static void print_text(const struct wt_ledger_view *view, const struct wt_diagnosis *diagnosis,
+                       double percent, size_t limit)
+{
+	struct wt_text_terminal terminal;
+	size_t shown = diagnosis->count < limit ? diagnosis->count : limit;
+	double sms = 0;
+	struct wt_phrase line;
+
+	for (size_t i = 0; i < view->ledger.device_count; i++)
+		sms += (double)view->ledger.devices[i].sms;
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
+	if (!diagnosis->count)
+		printf("nothing above %.4g%% of SMs x wall\n", percent);
+	for (size_t i = 0; i < shown; i++)
+		print_finding(stdout, &terminal, i + 1, diagnosis, &diagnosis->findings[i], sms);
+	if (diagnosis->count)
+		fputc('\n', stdout);
+	wt_phrase_init(&line, stdout, &terminal);
+	if (shown < diagnosis->count)
+		wt_phrase_add(&line, "%zu more with --limit 0", diagnosis->count - shown);
+	wt_phrase_add(&line,
+	              "Stakes are bounds, of SMs x wall. Gaps and kernels do not overlap; what one "
+	              "gives up another may show.");
+	wt_phrase_end(&line);
+	wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
+}
+
+/* ---- JSON */
+
+static void put_string(struct wt_json *json, const char *key, const char *text)
+{
+	wt_json_key(json, key);
+	wt_json_string(json, text);
+}
+
+static void put_finding(struct wt_json *json, const struct wt_diagnosis *diagnosis,
+                        const struct wt_finding *finding)
+{
+	wt_json_object_begin(json);
+	put_string(json, "kind", finding->kind);
+	put_string(json, "title", finding->title);
+	wt_json_key(json, "kernel_id");
+	if (finding->kernel_id)
+		wt_json_int(json, finding->kernel_id);
+	else
+		wt_json_null(json);
+	wt_json_key(json, "stake_sm_us");
+	wt_json_fixed(json, finding->stake_sm_ns / 1e3, 3);
+	wt_json_key(json, "stake_max_sm_us");
+	wt_json_fixed(json, finding->stake_max_sm_ns / 1e3, 3);
+	wt_json_key(json, "share");
+	wt_json_fixed(json, finding->stake_sm_ns / diagnosis->total_sm_ns, 6);
+	wt_json_key(json, "share_max");
+	wt_json_fixed(json, finding->stake_max_sm_ns / diagnosis->total_sm_ns, 6);
+	wt_json_key(json, "is_ledger_line");
+	wt_json_bool(json, finding->is_ledger_line);
+	put_string(json, "seen", finding->evidence);
+	put_string(json, "why", finding->explanation);
+	put_string(json, "try", finding->advice);
+	put_string(json, "evidence", "model");
+	wt_json_object_end(json);
+}
+
+static int print_json(const struct wt_ledger_view *view, const struct wt_diagnosis *diagnosis,
+                      double percent, size_t limit)
+{
+	struct wt_json json;
+
+	wt_json_init(&json, stdout, true);
+	wt_json_object_begin(&json);
+	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
+	wt_json_key(&json, "threshold");
+	wt_json_fixed(&json, percent / 100, 6);
+	wt_json_key(&json, "findings");
+	wt_json_array_begin(&json);
+	for (size_t i = 0; i < diagnosis->count && i < limit; i++)
+		put_finding(&json, diagnosis, &diagnosis->findings[i]);
+	wt_json_array_end(&json);
+	wt_json_object_end(&json);
+	return wt_cli_output_result(wt_json_finish(&json));
+}
+
+/* ---- the command */
+
+static int diagnose(const struct diagnose_values *values, struct wt_ledger_view *view,
+                    double percent)
+{
+	struct wt_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
+	int64_t limit = values->limit >= 0 ? values->limit : values->is_json ? 0 : DEFAULT_LIMIT;
+	size_t shown = limit ? (size_t)limit : SIZE_MAX;
+	int code = WT_EXIT_FINE;
+	int rc = diagnosis ? wt_diagnose(view->run.db, &view->ledger, percent / 100, diagnosis)
+	                   : -ENOMEM;
+
+	if (rc) {
+		wt_cli_error("%s: %s", view->run.info.path,
+		             rc == -EIO ? diagnosis->problem : strerror(-rc));
+		code = WT_EXIT_FAILED;
+	} else if (values->is_json) {
+		code = print_json(view, diagnosis, percent, shown);
+	} else {
+		print_text(view, diagnosis, percent, shown);
+	}
+	free(diagnosis);
+	return code;
+}
+
+static int run_diagnose(void *opaque, int operand_count, char **operands)
+{
+	const struct diagnose_values *values = opaque;
+	struct wt_ledger_query query = {.device_id = values->device};
+	struct wt_ledger_view view;
+	double percent;
+	int code = parse_threshold(values->threshold, &percent);
+
+	(void)operand_count;
+	(void)operands;
+	if (code)
+		return code;
+	code = wt_ledger_open(values->run, &query, &view);
+	if (!code)
+		code = diagnose(values, &view, percent);
+	wt_ledger_close(&view);
+	return code;
+}
+
+const struct wt_command wt_cmd_diagnose = {
+        .name = "diagnose",
+        .summary = "what costs most SM-time, why, and what to try",
+        .details =
+                "Ranks findings by the SM-time at stake: small grids, partial waves, launch-bound\n"
+                "stretches, waiting, allocation, copies that nothing hides, uneven launches.\n",
+        .options = diagnose_options,
+        .values_bytes = sizeof(struct diagnose_values),
+        .run = run_diagnose,
+};
