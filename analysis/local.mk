@@ -5,6 +5,8 @@ libwtanalysis_a_SOURCES = \
 	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
 	analysis/link_order.c analysis/map.c analysis/map.h \
 	analysis/occupancy.c analysis/occupancy.h \
+	analysis/schedule.c analysis/schedule.h \
+	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h
 
@@ -24,6 +26,13 @@ tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/tap.h
 tests_unit_test_sweep_LDADD = libwtanalysis.a -lm
 tests_unit_test_wave_SOURCES = tests/unit/test_wave.c tests/tap.h
 tests_unit_test_wave_LDADD = libwtanalysis.a -lm
+
+check_PROGRAMS += tests/unit/test_schedule tests/unit/test_schedule_ticks
+TESTS += tests/unit/test_schedule tests/unit/test_schedule_ticks
+tests_unit_test_schedule_SOURCES = tests/unit/test_schedule.c tests/tap.h
+tests_unit_test_schedule_LDADD = libwtanalysis.a -lm
+tests_unit_test_schedule_ticks_SOURCES = tests/unit/test_schedule_ticks.c tests/tap.h
+tests_unit_test_schedule_ticks_LDADD = libwtanalysis.a -lm
 
 # On hardware only: not in TESTS, exits 77 without a device.
 check_PROGRAMS += tests/gpu/occupancy_matrix
