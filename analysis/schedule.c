@@ -191,9 +191,10 @@ static int run_waves(const struct plan *plan, struct sums *sums)
 	part.sms = calloc(plan->machine->sm_count, sizeof(*part.sms));
 	if (!part.sms)
 		return -ENOMEM;
-	rc = run_part(plan, wave_items, false, sums);
+	/* They differ in a queue's setup. */
+	rc = run_part(plan, wave_items, true, &part);
 	if (!rc)
-		rc = run_part(plan, wave_items, true, &part);
+		rc = run_part(plan, wave_items, false, sums);
 	if (!rc)
 		rc = append(sums, &part, full_count - 1, plan->machine->sm_count);
 	if (!rc && rest) {
@@ -296,8 +297,14 @@ static int set_wave(const struct plan *plan, struct wt_schedule_sm *sms,
 {
 	int64_t unit = 0;
 	uwide wave;
+	bool is_equal = plan->work->deal == WT_SCHEDULE_BLOCKS &&
+	                result->time_min == result->time_max;
 	int rc = 0;
 
+	if (is_equal) {
+		result->wave_idle = result->tail_idle;
+		return 0;
+	}
 	if (result->tail_idle > 0)
 		rc = unit_tail(plan, sms, &unit);
 	wave = ((uwide)result->work * (uint64_t)unit + result->grid / 2) / result->grid;

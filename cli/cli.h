@@ -46,6 +46,7 @@ extern const struct wt_command wt_cmd_gaps;
 extern const struct wt_command wt_cmd_runs;
 extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;
+extern const struct wt_command wt_cmd_simulate;
 extern const struct wt_command wt_cmd_export;
 extern const struct wt_command wt_cmd_help;
 

@@ -200,6 +200,28 @@ void wt_json_fixed(struct wt_json *json, double value, int digits)
 	}
 }
 
+void wt_json_decimal(struct wt_json *json, int64_t value, int digits)
+{
+	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+	uint64_t one = 1;
+	char text[32];
+
+	if (digits < 0 || digits > 18) {
+		fail(json, -EINVAL);
+		return;
+	}
+	for (int i = 0; i < digits; i++)
+		one *= 10;
+	if (!begin_value(json))
+		return;
+	snprintf(text, sizeof(text), "%s%" PRIu64, value < 0 ? "-" : "", size / one);
+	put(json, text);
+	if (digits > 0) {
+		snprintf(text, sizeof(text), ".%0*" PRIu64, digits, size % one);
+		put(json, text);
+	}
+}
+
 void wt_json_string(struct wt_json *json, const char *text)
 {
 	if (!text)

@@ -50,6 +50,8 @@ void wt_json_int(struct wt_json *json, int64_t value);
 void wt_json_double(struct wt_json *json, double value);
 /* With `digits` (0 to 17) after the point; null if not finite. */
 void wt_json_fixed(struct wt_json *json, double value, int digits);
+/* value / 10^digits (0 to 18), exact. */
+void wt_json_decimal(struct wt_json *json, int64_t value, int digits);
 /* NULL is null. */
 void wt_json_string(struct wt_json *json, const char *text);
 

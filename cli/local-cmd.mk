@@ -19,6 +19,15 @@ wavetap_SOURCES = \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
 	cli/show_json.c cli/show_print.c cli/show_print.h \
+	cli/sim_draw.c \
+	cli/sim_json.c \
+	cli/sim_list.c \
+	cli/sim_parse.c \
+	cli/sim_parse_time.c \
+	cli/sim_rows.c \
+	cli/sim_text.c \
+	cli/sim_time.c \
+	cli/simulate.h \
 	cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
@@ -31,6 +40,7 @@ wavetap_SOURCES = \
 	cli/cmd_run.c \
 	cli/cmd_runs.c \
 	cli/cmd_show.c \
+	cli/cmd_simulate.c \
 	cli/cmd_status.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)

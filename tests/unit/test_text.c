@@ -160,6 +160,9 @@ static void test_json(void)
 	wt_json_double(&json, 1e300);
 	wt_json_double(&json, NAN);
 	wt_json_fixed(&json, 2.0 / 3, 3);
+	wt_json_decimal(&json, -1205, 2);
+	wt_json_decimal(&json, INT64_MIN, 18);
+	wt_json_decimal(&json, 7, 0);
 	wt_json_bool(&json, true);
 	wt_json_string(&json, NULL);
 	wt_json_object_begin(&json);
@@ -170,7 +173,7 @@ static void test_json(void)
 	fclose(out);
 	is_str(text,
 	       "{\"a\\\"b\":\"x\\n\\u0001\\\\\xef\xbf\xbd\u00e9\\u001b\","
-	       "\"list\":[-9223372036854775808,0.1,1e+300,null,0.667,true,null,{}]}\n",
+	       "\"list\":[-9223372036854775808,0.1,1e+300,null,0.667,-12.05,-9.223372036854775808,7,true,null,{}]}\n",
 	       "JSON text");
 	free(text);
 }
