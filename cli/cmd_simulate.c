@@ -73,15 +73,21 @@ static const struct wt_option simulate_options[] = {
 };
 
 /* Unequal blocks cost time one by one: not more of them in a sweep than in a schedule. */
-static int check_cost(const struct wt_sim *sim, const struct wt_sim_row *row, uint64_t *spent)
+static int check_cost(const struct wt_sim *sim, size_t row_count)
 {
-	if (sim->times.kind == WT_SCHEDULE_EQUAL || row->error)
+	uint64_t blocks = 0;
+
+	if (sim->times.kind == WT_SCHEDULE_EQUAL)
 		return WT_EXIT_FINE;
-	*spent += row->result.item_count;
-	if (*spent <= WT_SCHEDULE_BLOCKS_MAX)
-		return WT_EXIT_FINE;
-	return wt_cli_usage_error("simulate", "a sweep over more than %d unequal blocks in all",
-	                          WT_SCHEDULE_BLOCKS_MAX);
+	for (size_t i = 0; i < row_count; i++) {
+		if (!__builtin_add_overflow(blocks, wt_sim_items(sim, i), &blocks) &&
+		    blocks <= WT_SCHEDULE_BLOCKS_MAX)
+			continue;
+		return wt_cli_usage_error("simulate",
+		                          "a sweep over more than %d unequal blocks in all",
+		                          WT_SCHEDULE_BLOCKS_MAX);
+	}
+	return WT_EXIT_FINE;
 }
 
 static int print_sweep(const struct wt_sim_values *values, const struct wt_sim *sim,
@@ -104,13 +110,15 @@ static int sweep(const struct wt_sim_values *values, const struct wt_sim *sim, i
 {
 	size_t row_count = 1, failed_count = 0;
 	struct wt_sim_row *rows;
-	uint64_t spent = 0;
-	int code = WT_EXIT_FINE;
+	int code;
 
 	if (values->gantt == GANTT_ON)
 		return wt_cli_usage_error("simulate", "--gantt shows one schedule, not a sweep");
 	for (int axis = 0; axis < WT_SIM_AXES; axis++)
 		row_count *= wt_sim_axis_count(sim, (enum wt_sim_axis)axis);
+	code = check_cost(sim, row_count);
+	if (code)
+		return code;
 	rows = calloc(row_count, sizeof(*rows));
 	if (!rows) {
 		wt_cli_error("out of memory");
@@ -118,8 +126,6 @@ static int sweep(const struct wt_sim_values *values, const struct wt_sim *sim, i
 	}
 	for (size_t i = 0; i < row_count && !code; i++) {
 		code = wt_sim_compute(sim, i, NULL, NULL, sm_active, &rows[i]);
-		if (!code)
-			code = check_cost(sim, &rows[i], &spent);
 		failed_count += rows[i].error != 0;
 	}
 	if (!code)
@@ -181,6 +187,24 @@ static bool is_chart_small(const struct wt_sim_row *row)
 	       row->result.item_count <= WT_SIM_GANTT_BLOCKS_MAX;
 }
 
+/* A schedule that there can't be: a slip of the user's, or the answer. */
+static int explain_error(const struct wt_sim_values *values, const struct wt_sim *sim,
+                         const struct wt_sim_row *row)
+{
+	int rc = 0;
+
+	if (row->error != -ENOSPC)
+		return wt_cli_usage_error("simulate", "%s", wt_sim_error_text(row->error));
+	if (values->is_json)
+		rc = wt_sim_print_json(stdout, sim, row, 1, NULL);
+	else if (values->is_csv)
+		rc = wt_sim_print_csv(stdout, sim, row, 1);
+	if (rc)
+		return wt_cli_output_result(rc);
+	wt_cli_error("%s", wt_sim_error_text(row->error));
+	return WT_EXIT_NO_DATA;
+}
+
 static int one(const struct wt_sim_values *values, const struct wt_sim *sim, int64_t *sm_active)
 {
 	struct wt_sim_gantt gantt = {0};
@@ -188,10 +212,8 @@ static int one(const struct wt_sim_values *values, const struct wt_sim *sim, int
 	struct wt_sim_row row;
 	int code = wt_sim_compute(sim, 0, NULL, NULL, sm_active, &row);
 
-	if (!code && row.error) {
-		wt_cli_error("%s", wt_sim_error_text(row.error));
-		return WT_EXIT_NO_DATA;
-	}
+	if (!code && row.error)
+		return explain_error(values, sim, &row);
 	if (!code && has_gantt && !is_chart_small(&row)) {
 		has_gantt = false;
 		if (values->gantt == GANTT_ON)

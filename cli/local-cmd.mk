@@ -25,6 +25,7 @@ wavetap_SOURCES = \
 	cli/sim_parse.c \
 	cli/sim_parse_time.c \
 	cli/sim_rows.c \
+	cli/sim_sweep.c \
 	cli/sim_text.c \
 	cli/sim_time.c \
 	cli/simulate.h \
@@ -45,6 +46,9 @@ wavetap_SOURCES = \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetap_LDADD = libwtcli.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
+
+TESTS += tests/unit/test_simulate.sh
+EXTRA_DIST += tests/unit/test_simulate.sh
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c

@@ -98,6 +98,31 @@ static void put_tail(struct wt_json *json, const struct wt_sim *sim,
 		wt_json_null(json);
 }
 
+/* A row without a schedule has the same members, null, and says why. */
+static void put_nulls(struct wt_json *json, const struct wt_sim *sim, const struct wt_sim_row *row)
+{
+	static const char *const keys[] = {
+	        "resident_blocks",  "waves",    "waves_sm",  "full_waves",
+	        "last_wave_blocks", "sms_used", "tail_time", "tail_active"};
+
+	put_int(json, "items", row->items);
+	wt_json_key(json, "grid");
+	if (sim->deal == WT_SCHEDULE_BLOCKS)
+		wt_json_int(json, (int64_t)row->items);
+	else
+		wt_json_null(json);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		wt_json_key(json, keys[i]);
+		wt_json_null(json);
+	}
+	for (size_t i = 0; i < TIME_FIELD_COUNT; i++) {
+		wt_json_key(json, time_fields[i].key);
+		wt_json_null(json);
+	}
+	wt_json_key(json, "reason");
+	wt_json_string(json, wt_sim_error_text(row->error));
+}
+
 /* The members of one row, into the open object. */
 static void put_row(struct wt_json *json, const struct wt_sim *sim, const struct wt_sim_row *row)
 {
@@ -105,11 +130,7 @@ static void put_row(struct wt_json *json, const struct wt_sim *sim, const struct
 	put_int(json, "blocks_per_sm", row->blocks_per_sm);
 	put_tile(json, sim, row);
 	if (row->error) {
-		put_int(json, "grid", row->items);
-		wt_json_key(json, "makespan");
-		wt_json_null(json);
-		wt_json_key(json, "reason");
-		wt_json_string(json, wt_sim_error_text(row->error));
+		put_nulls(json, sim, row);
 		return;
 	}
 	put_counts(json, &row->result);
@@ -182,7 +203,10 @@ static void put_csv_row(FILE *out, const struct wt_sim *sim, const struct wt_sim
 	if (row->tile && row->tile->k)
 		fprintf(out, "%u", row->tile->k);
 	if (row->error) {
-		fprintf(out, ",%" PRIu64 ",,,,,,,", row->items);
+		fputc(',', out);
+		if (sim->deal == WT_SCHEDULE_BLOCKS)
+			fprintf(out, "%" PRIu64, row->items);
+		fprintf(out, ",%" PRIu64 ",,,,,,", row->items);
 		for (size_t i = 0; i < TIME_FIELD_COUNT; i++)
 			fputc(',', out);
 		fprintf(out, ",%s,%s\n", unit ? unit : "", wt_sim_error_text(row->error));

@@ -103,9 +103,10 @@ static char *read_file(const char *path)
 	while (!error && text && used < FILE_BYTES_MAX) {
 		char *larger;
 
+		errno = 0;
 		used += fread(text + used, 1, capacity - used - 1, file);
 		if (used < capacity - 1) {
-			error = ferror(file) ? EIO : 0;
+			error = !ferror(file) ? 0 : errno ? errno : EIO;
 			break;
 		}
 		capacity *= 2;
@@ -119,13 +120,14 @@ static char *read_file(const char *path)
 		fclose(file);
 	if (!error && text && used >= FILE_BYTES_MAX)
 		error = EFBIG;
-	if (!error && text) {
+	if (error || !text) {
+		wt_cli_error("%s: %s", path, strerror(error ? error : ENOMEM));
+	} else if (memchr(text, '\0', used)) {
+		wt_cli_error("%s is no text file", path);
+	} else {
 		text[used] = '\0';
-		if (!memchr(text, '\0', used))
-			return text;
-		error = EILSEQ;
+		return text;
 	}
-	wt_cli_error("%s: %s", path, strerror(error ? error : ENOMEM));
 	free(text);
 	return NULL;
 }

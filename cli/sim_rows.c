@@ -142,6 +142,17 @@ static int explain(int rc)
 	return WT_EXIT_FINE;
 }
 
+uint64_t wt_sim_items(const struct wt_sim *sim, size_t row_idx)
+{
+	struct wt_schedule_work work = {0};
+	struct wt_sim_row row;
+
+	choose(sim, row_idx, &row);
+	if (row.tile && set_gemm(sim, &row, &work))
+		return UINT64_MAX;
+	return row.items;
+}
+
 int wt_sim_compute(const struct wt_sim *sim, size_t row_idx, wt_schedule_observer *observer,
                    void *context, int64_t *sm_active, struct wt_sim_row *row)
 {

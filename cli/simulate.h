@@ -116,6 +116,9 @@ struct wt_sim_row {
 
 size_t wt_sim_axis_count(const struct wt_sim *sim, enum wt_sim_axis axis);
 
+/* Blocks, or items of a persistent grid, that row `row_idx` has. */
+uint64_t wt_sim_items(const struct wt_sim *sim, size_t row_idx);
+
 /*
  * Computes row `row_idx` of the product. `sm_active` has room for WT_SCHEDULE_SMS_MAX. 0, or an
  * enum wt_exit after a message for what no row can mend; what belongs to this row
@@ -140,6 +143,11 @@ int wt_sim_print_csv(FILE *out, const struct wt_sim *sim, const struct wt_sim_ro
                      size_t row_count);
 int wt_sim_print_json(FILE *out, const struct wt_sim *sim, const struct wt_sim_row *rows,
                       size_t row_count, const int64_t *sm_active);
+
+/* The parts of a first line that are not numbers. */
+struct wt_phrase;
+void wt_sim_add_rules(struct wt_phrase *line, const struct wt_sim *sim);
+const char *wt_sim_plural(uint64_t count); /* "" or "s" */
 
 /* ---- drawing */
 
