@@ -297,8 +297,8 @@ static int set_wave(const struct plan *plan, struct wt_schedule_sm *sms,
 {
 	int64_t unit = 0;
 	uwide wave;
-	bool is_equal = plan->work->deal == WT_SCHEDULE_BLOCKS &&
-	                result->time_min == result->time_max;
+	bool is_equal =
+	        plan->work->deal == WT_SCHEDULE_BLOCKS && result->time_min == result->time_max;
 	int rc = 0;
 
 	if (is_equal) {

@@ -195,6 +195,26 @@ static void test_clusters(void)
 	       "clusters whose blocks share throughput");
 }
 
+/*
+ * H200, %smid and %globaltimer of every block (tests/gpu/RESULTS.md): 792 clock-bound blocks,
+ * 2 per SM, every 97th six times longer, left 57.92 % of the SM-time idle.
+ */
+static void test_measured_slow_blocks(void)
+{
+	struct wt_schedule_machine machine = {.sm_count = 132, .blocks_per_sm = 2};
+	struct wt_schedule_work work = {.grid = 792, .times = {.kind = WT_SCHEDULE_LIST}};
+	struct wt_schedule_result r = {.total = 1};
+	int64_t times[792], sm_active[132];
+
+	for (int i = 0; i < 792; i++)
+		times[i] = i % 97 == 0 ? 600 : 100;
+	work.times.list = times;
+	wt_schedule_compute(&machine, &work, NULL, NULL, sm_active, &r);
+	is_near(100.0 * (double)r.tail_idle / (double)r.total, 57.92, 1.0,
+	        "slow blocks: idle within a point of what was measured");
+	is_i64(r.wave_idle, 0, "slow blocks: 3 whole waves, so all of it is straggle");
+}
+
 /* ---- large, and wrong ---- */
 
 static void test_large(void)
@@ -304,6 +324,7 @@ int main(void)
 	test_wave_and_straggle();
 	test_shared();
 	test_clusters();
+	test_measured_slow_blocks();
 	test_against_form(false, false, WT_WAVE_INDEPENDENT, "independent");
 	test_against_form(false, true, WT_WAVE_GROUPED, "grouped");
 	test_against_form(true, false, WT_WAVE_SHARED, "shared");

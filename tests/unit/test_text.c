@@ -173,7 +173,8 @@ static void test_json(void)
 	fclose(out);
 	is_str(text,
 	       "{\"a\\\"b\":\"x\\n\\u0001\\\\\xef\xbf\xbd\u00e9\\u001b\","
-	       "\"list\":[-9223372036854775808,0.1,1e+300,null,0.667,-12.05,-9.223372036854775808,7,true,null,{}]}\n",
+	       "\"list\":[-9223372036854775808,0.1,1e+300,null,0.667,-12.05,-9.223372036854775808,"
+	       "7,true,null,{}]}\n",
 	       "JSON text");
 	free(text);
 }
