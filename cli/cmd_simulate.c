@@ -15,15 +15,15 @@
 enum gantt_choice { GANTT_AUTO, GANTT_ON, GANTT_OFF };
 
 static const struct wt_choice persistent_choices[] = {
-        {"off", "each block does one item and ends (default)", 0},
-        {"queue", "a block that finished an item takes the next", 0},
-        {"turn", "block w has the items w, w + grid, w + 2 grid, ...", 0},
+        {"off", "a block has one item (default)", 0},
+        {"queue", "a block takes item after item", 0},
+        {"turn", "block w has w, w + grid, ...", 0},
         {0},
 };
 
 /* Indices are enum gantt_choice. */
 static const struct wt_choice gantt_choices[] = {
-        {"auto", "where it has at most 40 lines (default)", 0},
+        {"auto", "if it has at most 40 lines", 0},
         {"on", "or an error", 0},
         {"off", "only the numbers", 0},
         {0},
@@ -40,9 +40,9 @@ static const struct wt_option simulate_options[] = {
                "blocks that fit on an SM at the same time"),
         OPTION("grid", WT_OPTION_TEXT, "G", grid, NULL, "blocks; 64x16 is their product"),
         OPTION("block-time", WT_OPTION_TEXT, "T", block_time, NULL,
-               "of each block: T, T~D (normal, deviation D), A..B (uniform)"),
+               "each block's: T, T~D (normal) or A..B (uniform)"),
         OPTION("times", WT_OPTION_TEXT, "LIST", times, NULL,
-               "of each block, as 70,3x80; @FILE reads them, @- from stdin"),
+               "as 70,3x80 for four blocks; @FILE reads them"),
         OPTION("gemm", WT_OPTION_TEXT, "M,N,K", gemm, NULL, "a block for each tile of the product"),
         OPTION("tile", WT_OPTION_TEXT, "MxN[xK]", tile, NULL,
                "tile of a block; several with commas"),
@@ -57,9 +57,9 @@ static const struct wt_option simulate_options[] = {
                "time that each block takes beside its work"),
         OPTION("share", WT_OPTION_FLAG, NULL, is_shared, NULL, "k blocks on an SM each run at 1/k"),
         OPTION("pack", WT_OPTION_FLAG, NULL, is_packed, NULL,
-               "after the start fill one SM after the other, not all evenly"),
+               "after the start fill SM after SM, not evenly"),
         OPTION("cluster", WT_OPTION_TEXT, "CxC", cluster, NULL,
-               "blocks that start together (GEMM: tiles along M x N)"),
+               "blocks that start together; GEMM: along M x N"),
         OPTION("gpc", WT_OPTION_TEXT, "N", gpc, NULL,
                "SMs of each GPC, or of all GPCs with commas"),
         OPTION("seed", WT_OPTION_NUMBER, "N", seed, NULL, "of drawn block times (default: 0)"),

@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 #include "cli/simulate.h"
 
-#define BLOCKS_PER_SM_MAX 1024
+#define BLOCKS_PER_SM_MAX 128 /* GPUs so far: 32 */
 #define CLUSTER_MAX 1024
 #define GEMM_MAX (1 << 30)
 

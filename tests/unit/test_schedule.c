@@ -49,6 +49,44 @@ static void test_against_form(bool is_shared, bool is_packed, enum wt_wave_form 
 	   compared_count, differ_count);
 }
 
+/* Clusters with one block per SM: those that fit are what a kernel record says. */
+static void test_against_cluster_form(void)
+{
+	static const uint32_t gpcs[] = {5, 7, 4, 7};
+	int compared_count = 0, differ_count = 0;
+
+	for (uint32_t size = 2; size <= 7; size++)
+		for (uint32_t clusters = 1; clusters <= 60; clusters++) {
+			struct wt_schedule_machine machine = {.sm_count = 23,
+			                                      .blocks_per_sm = 1,
+			                                      .cluster_blocks = size,
+			                                      .group_sms = gpcs,
+			                                      .group_count = 4};
+			struct wt_schedule_work work = {.grid = size * clusters,
+			                                .times = {.a = 12}};
+			struct wt_wave_launch launch = {.grid = {size * clusters, 1, 1},
+			                                .cluster = {size, 1, 1},
+			                                .sm_count = 23,
+			                                .blocks_per_sm = 1};
+			struct wt_schedule_result r;
+			struct wt_wave_result wave;
+			int64_t sm_active[23];
+			int rc = wt_schedule_compute(&machine, &work, NULL, NULL, sm_active, &r);
+
+			for (int g = 0; g < 4; g++)
+				launch.max_active_clusters += gpcs[g] / size;
+			launch.duration_ns = r.makespan;
+			wt_wave_judge(&launch, &wave);
+			compared_count++;
+			differ_count += rc || wave.underfill_sm_ns != r.underfill_idle ||
+			                wave.form_sm_ns[WT_WAVE_INDEPENDENT] != r.wave_idle ||
+			                wave.resident_blocks != (int64_t)r.resident_blocks ||
+			                r.straggle_idle != 0;
+		}
+	ok(compared_count == 360 && differ_count == 0, "clusters: %d grids, %d differ from wave.h",
+	   compared_count, differ_count);
+}
+
 /* Ends that hardly vary put the last blocks on random slots: the mean over seeds is the form. */
 static void test_against_jitter(void)
 {
@@ -328,6 +366,7 @@ int main(void)
 	test_against_form(false, false, WT_WAVE_INDEPENDENT, "independent");
 	test_against_form(false, true, WT_WAVE_GROUPED, "grouped");
 	test_against_form(true, false, WT_WAVE_SHARED, "shared");
+	test_against_cluster_form();
 	test_against_jitter();
 	test_large();
 	test_wrong();

@@ -260,7 +260,7 @@ $machine
 --sms -4 --blocks-per-sm 1 --grid 3
 --sms 4.5 --blocks-per-sm 1 --grid 3
 --sms 70000 --blocks-per-sm 1 --grid 3
---sms 65536 --blocks-per-sm 1024 --grid 3
+--sms 65536 --blocks-per-sm 128 --grid 3
 --sms 4 --blocks-per-sm 0 --grid 3
 --sms 4 --blocks-per-sm 2000 --grid 3
 $machine --grid 0
