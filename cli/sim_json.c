@@ -141,6 +141,33 @@ static void put_row(struct wt_json *json, const struct wt_sim *sim, const struct
 	put_tail(json, sim, &row->result);
 }
 
+/* How the rows were made, so that they can be told apart later. */
+static void put_options(struct wt_json *json, const struct wt_sim *sim)
+{
+	static const char *const deals[] = {[WT_SCHEDULE_BLOCKS] = "off",
+	                                    [WT_SCHEDULE_QUEUE] = "queue",
+	                                    [WT_SCHEDULE_STRIDE] = "turn",
+	                                    [WT_SCHEDULE_SPLIT] = "stream-k"};
+
+	wt_json_key(json, "options");
+	wt_json_object_begin(json);
+	wt_json_key(json, "share");
+	wt_json_bool(json, sim->is_shared);
+	wt_json_key(json, "pack");
+	wt_json_bool(json, sim->is_packed);
+	put_int(json, "cluster_blocks", sim->cluster_blocks);
+	wt_json_key(json, "persistent");
+	wt_json_string(json, deals[sim->deal]);
+	wt_json_key(json, "setup");
+	wt_json_decimal(json, sim->setup, sim->scale.digits);
+	wt_json_key(json, "seed");
+	if (sim->times.kind == WT_SCHEDULE_NORMAL || sim->times.kind == WT_SCHEDULE_UNIFORM)
+		wt_json_int(json, (int64_t)sim->times.seed);
+	else
+		wt_json_null(json);
+	wt_json_object_end(json);
+}
+
 int wt_sim_print_json(FILE *out, const struct wt_sim *sim, const struct wt_sim_row *rows,
                       size_t row_count, const int64_t *sm_active)
 {
@@ -155,6 +182,7 @@ int wt_sim_print_json(FILE *out, const struct wt_sim *sim, const struct wt_sim_r
 	wt_json_string(&json, "model");
 	wt_json_key(&json, "unit");
 	wt_json_string(&json, unit_name(sim));
+	put_options(&json, sim);
 	if (sim->is_sweep) {
 		wt_json_key(&json, "rows");
 		wt_json_array_begin(&json);

@@ -147,11 +147,11 @@ for how in queue turn; do
 	members grid=4 items=10 makespan=35 wave_idle=0 straggle_idle=20 active=120
 done
 sim 0 --sms 4 --blocks-per-sm 1 --grid 10 --block-time 10 --setup 5 --persistent queue --workers 2 --json
-members grid=2 makespan=55 underfill_idle=110 'sm=[55,55,0,0]'
+members options.persistent=queue options.setup=5 options.seed=null grid=2 makespan=55 underfill_idle=110 'sm=[55,55,0,0]'
 
 # ---- drawn times: the first of seed 7 was calculated elsewhere
 sim 0 --sms 1 --blocks-per-sm 1 --grid 1 --block-time 1000~50 --seed 7 --json
-members makespan=1027.475
+members makespan=1027.475 options.seed=7 options.persistent=off options.share=0
 drawn="--sms 20 --blocks-per-sm 2 --grid 200 --block-time 8us..12us --json"
 sim 0 $drawn
 cp "$tmp/out" "$tmp/first"
