@@ -1,6 +1,6 @@
 /*
  * cmd_simulate.c - `wavetap simulate`: how a grid would run on a GPU, block by block. Needs no
- * GPU and no run. Single-threaded; blocks on output and on the file of --times.
+ * GPU, and a run only to take a GPU from. Single-threaded; blocks on output and on the file of --times.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/run_file.h"
 #include "cli/simulate.h"
 
 #define DEFAULT_LIMIT 20
@@ -38,6 +39,13 @@ static const struct wt_option simulate_options[] = {
         OPTION("sms", WT_OPTION_TEXT, "S", sms, NULL, "SMs of the GPU"),
         OPTION("blocks-per-sm", WT_OPTION_TEXT, "B", blocks_per_sm, NULL,
                "blocks that fit on an SM at the same time"),
+        OPTION("block", WT_OPTION_TEXT, "THREADS", block, NULL,
+               "instead: of so many threads, on the GPU of a run"),
+        OPTION("regs", WT_OPTION_NUMBER, "N", regs, NULL, "with --block: registers of a thread"),
+        OPTION("smem", WT_OPTION_NUMBER, "BYTES", smem, NULL,
+               "with --block: shared memory of a block"),
+        WT_RUN_OPTION(struct wt_sim_values, run),
+        OPTION("device", WT_OPTION_NUMBER, "N", device, NULL, "the run's GPU with that id"),
         OPTION("grid", WT_OPTION_TEXT, "G", grid, NULL, "blocks; 64x16 is their product"),
         OPTION("block-time", WT_OPTION_TEXT, "T", block_time, NULL,
                "each block's: T, T~D (normal) or A..B (uniform)"),
@@ -232,9 +240,10 @@ static int one(const struct wt_sim_values *values, const struct wt_sim *sim, int
 
 static int run_simulate(void *opaque, int operand_count, char **operands)
 {
-	const struct wt_sim_values *values = opaque;
+	struct wt_sim_values *values = opaque;
 	int64_t *sm_active = calloc(WT_SCHEDULE_SMS_MAX, sizeof(*sm_active));
-	struct wt_sim sim;
+	struct wt_sim_gpu gpu;
+	struct wt_sim sim = {0};
 	int code;
 
 	(void)operand_count;
@@ -243,7 +252,10 @@ static int run_simulate(void *opaque, int operand_count, char **operands)
 		wt_cli_error("out of memory");
 		return WT_EXIT_FAILED;
 	}
-	code = wt_sim_parse(values, &sim);
+	code = wt_sim_use_gpu(values, &gpu);
+	if (!code)
+		code = wt_sim_parse(values, &sim);
+	sim.gpu_text = gpu.text[0] ? gpu.text : NULL;
 	if (!code)
 		code = sim.is_sweep ? sweep(values, &sim, sm_active) : one(values, &sim, sm_active);
 	wt_sim_fini(&sim);
@@ -258,7 +270,8 @@ const struct wt_command wt_cmd_simulate = {
                 "Blocks start in order, each as soon as a slot is free, and take the time that\n"
                 "they are given. Shows the makespan and which SM-time is idle and why. Needs no\n"
                 "GPU and no run. Of --grid, --times and --gemm one is needed, and so are --sms\n"
-                "and --blocks-per-sm. S, B and G may be ranges A:B[:STEP] and lists: then one\n"
+                "and --blocks-per-sm, unless --run or --block takes them from the GPU of a\n"
+                "recorded run. S, B and G may be ranges A:B[:STEP] and lists: then one\n"
                 "row each. A time may have a unit, the same for all: 70, 0.5, 100us. Without\n"
                 "--block-time a block takes 1, a tile its multiply-adds.\n",
         .options = simulate_options,

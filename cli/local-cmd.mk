@@ -20,6 +20,7 @@ wavetap_SOURCES = \
 	cli/show.c cli/show.h cli/show_advice.c \
 	cli/show_json.c cli/show_print.c cli/show_print.h \
 	cli/sim_draw.c \
+	cli/sim_gpu.c \
 	cli/sim_json.c \
 	cli/sim_list.c \
 	cli/sim_parse.c \

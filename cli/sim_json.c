@@ -151,6 +151,8 @@ static void put_options(struct wt_json *json, const struct wt_sim *sim)
 
 	wt_json_key(json, "options");
 	wt_json_object_begin(json);
+	wt_json_key(json, "gpu");
+	wt_json_string(json, sim->gpu_text);
 	wt_json_key(json, "share");
 	wt_json_bool(json, sim->is_shared);
 	wt_json_key(json, "pack");

@@ -25,8 +25,9 @@ static int check_values(const struct wt_sim_values *v)
 	int sources = (v->grid != NULL) + (v->times != NULL) + (v->gemm != NULL);
 
 	if (!v->sms || !v->blocks_per_sm)
-		return usage(v->sms ? "--blocks-per-sm is missing: how many blocks fit on an SM"
-		                    : "--sms is missing: how many SMs the GPU has");
+		return usage(v->sms ? "--blocks-per-sm is missing: how many blocks fit on an SM; "
+		                      "or --block"
+		                    : "--sms is missing: how many SMs the GPU has; or --run");
 	if (sources != 1)
 		return usage(sources ? "--grid, --times and --gemm exclude each other"
 		                     : "--grid, --times or --gemm is missing");

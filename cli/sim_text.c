@@ -18,6 +18,8 @@ const char *wt_sim_plural(uint64_t count)
 
 void wt_sim_add_rules(struct wt_phrase *line, const struct wt_sim *sim)
 {
+	if (sim->gpu_text)
+		wt_phrase_add(line, "%s", sim->gpu_text);
 	if (sim->is_shared)
 		wt_phrase_add(line, "blocks share their SM's throughput");
 	if (sim->is_packed)

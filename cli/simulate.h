@@ -22,6 +22,8 @@
 struct wt_sim_values {
 	const char *sms, *blocks_per_sm, *grid, *block_time, *times, *setup;
 	const char *gemm, *tile, *cluster, *gpc;
+	const char *run, *block; /* of the GPU of a run */
+	int64_t device, regs, smem;
 	int64_t split_k, workers, seed, limit;
 	int persistent, gantt;
 	bool is_shared, is_packed, is_stream_k, is_json, is_csv;
@@ -50,6 +52,19 @@ int wt_sim_time_read(const struct wt_sim_scale *scale, const char *text, size_t 
 /* "1,234.5us" for people, exact; returns buf. */
 char *wt_sim_time_text(char buf[WT_TEXT_NUMBER_BYTES], const struct wt_sim_scale *scale,
                        int64_t ticks);
+
+/* ---- GPU of a recorded run */
+
+struct wt_sim_gpu {
+	char sms[16], blocks_per_sm[16]; /* as options; empty if they were given */
+	char text[256]; /* "NVIDIA H200 of run 1a2b3c4d"; empty: none was asked for */
+};
+
+/*
+ * Where the options name a run or a kernel's needs: fills values->sms and blocks_per_sm, which
+ * then point into `ret_gpu`. 0 or an enum wt_exit after a message.
+ */
+int wt_sim_use_gpu(struct wt_sim_values *values, struct wt_sim_gpu *ret_gpu);
 
 /* ---- what the options mean */
 
@@ -83,6 +98,7 @@ struct wt_sim {
 	size_t time_count;
 	int64_t setup;
 	bool is_sweep; /* some option was a range or a list */
+	const char *gpu_text; /* NULL or from wt_sim_gpu, whose owner keeps it */
 };
 
 /* An enum wt_exit after a message, or 0. Free with wt_sim_fini() in any case. */

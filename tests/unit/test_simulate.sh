@@ -52,7 +52,7 @@ width() { # width COLUMNS: no line is wider; one byte a column
 }
 
 unset COLUMNS NO_COLOR WAVETAP_COLOR
-export LC_ALL=C TERM=xterm
+export LC_ALL=C TERM=xterm WAVETAP_DIR="$tmp/data" WAVETAP_SHM_DIR="$tmp"
 
 # ---- the worked example: 4 SMs, 8 blocks of 70 but the 4th of 130
 example="--sms 4 --blocks-per-sm 1 --times 70,70,70,130,70,70,70,70"
@@ -231,6 +231,42 @@ sim 1 --sms 4 --blocks-per-sm 1 --times "@$tmp"
 printf '7\0007' >"$tmp/times"
 sim 1 --sms 4 --blocks-per-sm 1 --times "@$tmp/times"
 err_has "is no text file"
+
+# ---- the GPU of a run: 4 SMs with 65,536 registers, 2,048 threads and 228 KiB each
+kernel="--grid 40 --json"
+sim 3 --block 128 $kernel
+err_has "no run has been recorded"
+mkdir -p "$tmp/data/runs"
+"$make_run" "$tmp/data/runs/19700101-003320-aaaa0002.db" full job-aaaa0002 2000000000000 &&
+	"$make_run" "$tmp/pair.db" pair job-pair 1 && "$make_run" "$tmp/empty.db" empty job-empty 1
+ok $? "run files made"
+sim 0 --block 128 $kernel
+members sms=4 blocks_per_sm=16 'options.gpu=Testbed 4 of run aaaa0002, blocks per SM limited by warps'
+sim 0 -r latest --block 16x8 --regs 64 $kernel
+members sms=4 blocks_per_sm=8
+sim 0 -r aaaa0002 --block 256 --regs 255 --sms 9 $kernel
+members sms=9 blocks_per_sm=1
+sim 0 -r "$tmp/pair.db" --device 2 --block 128 --smem 100000 --grid 40
+out_has "8 SMs x 2 blocks"
+out_has "Testbed 8 of run"
+out_has "limited by shared memory"
+sim 0 -r aaaa0002 --blocks-per-sm 1:2 --grid 40 --csv
+[ "$(sed 1d "$tmp/out" | cut -d, -f1,2 | tr '\n' ' ')" = "4,1 4,2 " ]
+ok $? "SMs of the run, blocks per SM as given"
+sim 2 -r "$tmp/pair.db" --block 128 $kernel
+err_has "has 2 GPUs"
+sim 3 -r "$tmp/pair.db" --device 7 --block 128 $kernel
+sim 3 -r "$tmp/empty.db" --block 128 $kernel
+sim 3 -r aaaa0002 --block 1024 --regs 255 $kernel
+err_has "not one such block fits on an SM of Testbed 4: registers"
+sim 2 -r aaaa0002 $kernel
+sim 2 --block 128 --blocks-per-sm 2 $kernel
+sim 2 --sms 4 --blocks-per-sm 2 --regs 40 $kernel
+sim 2 --block 0 $kernel
+sim 2 --block 4096 $kernel
+sim 2 --block 128 --regs 256 $kernel
+sim 2 --block 128 --smem 99999999999 $kernel
+rm -r "$tmp/data"
 
 # ---- examples of the man page
 grep '^wavetap simulate' "$source/doc/wavetap.1" | sed 's/\\-/-/g; s/\\(ti/~/g' >"$tmp/examples"
