@@ -219,7 +219,8 @@ const char *wt_program_preload_obstacle(const char *command)
 			obstacle =
 			        "it runs with raised privileges, so the loader ignores LD_PRELOAD";
 		else if (is_static_elf(fd))
-			obstacle = "it is statically linked, so nothing can be preloaded";
+			obstacle = "it is statically linked, so nothing can be preloaded "
+			           "(see wavetap help preload)";
 	}
 	close(fd);
 	return obstacle;

@@ -330,6 +330,13 @@ struct wt_process {
 int wt_process_load(struct wt_process *process, int64_t now_ns);
 /* Throws away what load made. */
 void wt_process_unload(struct wt_process *process);
+/* The library is in the process without its hooks: no kernel will ever find its call. */
+static inline bool wt_process_is_unhooked(const struct wt_process *process)
+{
+	return process->counters.capture == WT_CAPTURE_KERNELS_ONLY &&
+	       !process->counters.launch_attempted && !process->counters.graph_launch_attempted;
+}
+
 /* Writes counters and cursors, inside the open transaction. `state` as in proc. */
 int wt_process_save(struct wt_process *process, const char *state);
 int wt_process_restore_links(struct wt_process *process, int64_t now_ns);

@@ -202,6 +202,8 @@ static int drain_links(struct wt_process *process, const struct wt_cell *cell, i
 	struct wt_link links[WT_LINKS_PER_CELL];
 	int err = 0;
 
+	if (wt_process_is_unhooked(process))
+		return 0;
 	memcpy(links, cell->payload, sizeof(links));
 	for (int i = 0; i < cell->count && !err; i++)
 		err = wt_linker_link(process->linker, &links[i], now_ns);

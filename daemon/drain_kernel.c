@@ -115,6 +115,11 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 		*ret_how = WT_LINK_DEVICE;
 		return 0;
 	}
+	if (wt_process_is_unhooked(process)) {
+		*ret_how = linked.is_graph_node ? WT_LINK_WAITING : WT_LINK_NO_CALL;
+		process->tally.kernels_cupti_only += !linked.is_graph_node;
+		return 0;
+	}
 	err = wt_linker_kernel(process->linker, &linked, now_ns, ret_how, ret_seq, &is_graph_call);
 	if (!err && is_graph_call && !linked.is_graph_node)
 		process->tally.kernels_graph++;

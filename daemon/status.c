@@ -70,6 +70,8 @@ static const char *capture_of(const struct wt_process *process)
 		return "full";
 	case WT_CAPTURE_OFF:
 		return "off";
+	case WT_CAPTURE_KERNELS_ONLY:
+		return "kernels-only";
 	default:
 		return "none";
 	}

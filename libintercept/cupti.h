@@ -166,6 +166,7 @@ void wt_clock_sample(struct wt_clock *ret_clock);
 struct wt_batch {
 	struct wt_view *view; /* NULL until a record needs it */
 	int link_idx; /* cell that takes links, -1 = none open */
+	bool is_injected;
 	uint32_t used;
 	struct wt_batch_cell {
 		uint16_t kind;

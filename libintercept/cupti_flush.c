@@ -32,6 +32,7 @@
 #define FLUSH_MS_MAX 60000
 #define CLOCK_PERIOD_NS UINT64_C(1000000000)
 #define FINISH_LIMIT_MS 2000
+#define DEVICES_PERIOD_NS UINT64_C(2000000)
 #define STACK_BYTES (512u * 1024u)
 
 struct flush_page {
@@ -132,6 +133,17 @@ static bool is_last_thread(void)
 	return !wt_libc_stat("/proc/self/task", &st) && st.st_nlink == 2 + 2; /* main counts on */
 }
 
+/* Loaded by the driver from inside cuInit: it is up in a moment. */
+static void read_devices(struct flush_page *page, struct wt_view *view)
+{
+	struct wt_fork_page *fork_page = wt_fork_page();
+
+	if (!view || !fork_page || !wt_load_relaxed(&fork_page->is_injected))
+		return;
+	while (!wt_device_read_all(view) && !is_raised(&page->is_ending))
+		futex_wait(&page->is_ending, DEVICES_PERIOD_NS);
+}
+
 static void *flush_main(void *argument)
 {
 	struct flush_page *page = argument;
@@ -140,6 +152,7 @@ static void *flush_main(void *argument)
 	bool alive = view, is_last = false;
 
 	wt_enter(); /* nothing on this thread is the application's */
+	read_devices(page, view);
 	while (alive && !is_last && !is_raised(&page->is_ending)) {
 		uint64_t now_ns = monotonic_ns();
 

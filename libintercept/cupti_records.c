@@ -20,9 +20,12 @@
 
 void wt_batch_init(struct wt_batch *batch)
 {
+	struct wt_fork_page *page = wt_fork_page();
+
 	batch->view = wt_segment_view(false);
 	batch->link_idx = -1;
 	batch->used = 0;
+	batch->is_injected = page && wt_load_relaxed(&page->is_injected);
 }
 
 /* The view, made now if need be: records prove that this process uses a GPU. */
@@ -167,6 +170,8 @@ static void add_kernel(struct wt_batch *batch, const struct wtcupti_activity_ker
 	kernel.dynamic_smem_bytes = (uint32_t)from->dynamic_shared_bytes;
 	kernel.local_bytes_per_thread = from->local_bytes_per_thread;
 	kernel.device = (uint16_t)from->device_id;
+	if (batch->is_injected)
+		wt_device_used(batch->view, from->device_id);
 	kernel.regs_per_thread = from->registers_per_thread;
 	add_kernel_tail(&kernel, from, bytes);
 	put(batch, WT_KIND_KERNEL, &kernel, sizeof(kernel));

@@ -15,6 +15,8 @@
 
 static struct wt_device known[WT_DEVICES_MAX];
 static _Atomic uint64_t whole; /* bit per ordinal: known[ordinal] may be read */
+static _Atomic uint64_t
+        used; /* bit per ordinal: a record named it; only where no hook is in force */
 _Static_assert(WT_DEVICES_MAX == 64, "a bit per ordinal");
 
 /* ---- reading */
@@ -131,9 +133,9 @@ static bool is_published(const struct wt_producer *producer, uint64_t count, int
 	return false;
 }
 
-static void publish_all(struct wt_producer *producer)
+static void publish_all(struct wt_producer *producer, bool is_injected)
 {
-	uint64_t ready = atomic_load(&whole);
+	uint64_t ready = atomic_load(&whole) & (is_injected ? atomic_load(&used) : UINT64_MAX);
 	uint64_t count = wt_load_relaxed(&producer->device_count);
 
 	for (int ordinal = 0; ordinal < WT_DEVICES_MAX; ordinal++) {
@@ -156,6 +158,33 @@ void wt_device_publish(struct wt_view *view)
 		return;
 	do {
 		served = atomic_load(&page->device_requests);
-		publish_all(view->producer);
+		publish_all(view->producer, wt_load_relaxed(&page->is_injected));
 	} while (!atomic_compare_exchange_strong(&page->device_requests, &served, 0));
+}
+
+/* ---- without hooks */
+
+/* On our own thread. These calls need no context, and no capture forbids them. */
+bool wt_device_read_all(struct wt_view *view)
+{
+	wtcu_device_get_count_fn get_count =
+	        (wtcu_device_get_count_fn)wt_driver_entry("cuDeviceGetCount");
+	int count;
+
+	if (!get_count || get_count(&count) != WTCU_SUCCESS)
+		return false;
+	for (int ordinal = 0; ordinal < count && ordinal < WT_DEVICES_MAX; ordinal++)
+		if (read_device(&known[ordinal], ordinal))
+			atomic_fetch_or(&whole, UINT64_C(1) << ordinal);
+	wt_device_publish(view);
+	return true;
+}
+
+/* In CUPTI's callback. Either the device has been read, or whoever reads it sees the bit. */
+void wt_device_used(struct wt_view *view, uint32_t ordinal)
+{
+	uint64_t bit = ordinal < WT_DEVICES_MAX ? UINT64_C(1) << ordinal : 0;
+
+	if (!(wt_load_relaxed(&used) & bit) && !(atomic_fetch_or(&used, bit) & bit))
+		wt_device_publish(view);
 }

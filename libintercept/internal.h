@@ -59,6 +59,8 @@ struct wt_fork_page {
 	_Atomic uint64_t early_graph_launches;
 	_Atomic uint64_t
 	        forked_late; /* 1: a child of a process that had used CUDA: CUPTI stays off */
+	_Atomic uint64_t
+	        is_injected; /* 1: loaded by the driver alone, so that no hook is in force */
 	_Atomic uint64_t capture; /* enum wt_capture, for a segment made later */
 	_Atomic uint64_t reason; /* enum wt_reason */
 	_Atomic uint64_t detail;
@@ -137,6 +139,11 @@ uint32_t wt_name_id(struct wt_view *view, const char *name);
  * Before the segment exists the entries are kept aside and copied when it is made. */
 void wt_device_read(int ordinal);
 void wt_device_publish(struct wt_view *view);
+
+/* Without hooks no context creation is seen: our own thread reads all devices once the driver is
+ * up (false: not yet), and those that a kernel record names are published. */
+bool wt_device_read_all(struct wt_view *view);
+void wt_device_used(struct wt_view *view, uint32_t ordinal);
 
 /* ---- spawn.c */
 

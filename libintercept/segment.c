@@ -211,6 +211,22 @@ static void copy_capture(const struct wt_fork_page *page, struct wt_producer *pr
 	wt_store_release(&producer->capture, wt_load_relaxed(&page->capture));
 }
 
+/* Without hooks in force there is one level less: CUPTI's records, or nothing. */
+static enum wt_capture capture_injected(const struct wt_fork_page *page, enum wt_capture capture,
+                                        enum wt_reason *reason)
+{
+	if (capture == WT_CAPTURE_FULL) {
+		*reason = WT_REASON_INJECTED;
+		return WT_CAPTURE_KERNELS_ONLY;
+	}
+	/* Given up later: what was recorded until then is what it is. */
+	if (capture == WT_CAPTURE_HOOKS_ONLY)
+		return wt_load_relaxed(&page->capture) == WT_CAPTURE_KERNELS_ONLY
+		               ? WT_CAPTURE_KERNELS_ONLY
+		               : WT_CAPTURE_OFF;
+	return capture;
+}
+
 void wt_segment_set_capture(enum wt_capture capture, enum wt_reason reason, uint64_t detail)
 {
 	struct wt_fork_page *page = wt_fork_page();
@@ -218,6 +234,8 @@ void wt_segment_set_capture(enum wt_capture capture, enum wt_reason reason, uint
 
 	if (!page)
 		return;
+	if (wt_load_relaxed(&page->is_injected))
+		capture = capture_injected(page, capture, &reason);
 	wt_store_relaxed(&page->reason, reason);
 	wt_store_relaxed(&page->detail, detail);
 	atomic_store(&page->capture, capture);
@@ -246,7 +264,8 @@ static void read_current_device(struct wt_fork_page *page)
 	wtcu_ctx_get_device_fn get_device;
 	wtcu_device device;
 
-	if (wt_load_relaxed(&page->devices_claimed))
+	/* Injected: we are inside cuInit, and the driver is not to be called. */
+	if (wt_load_relaxed(&page->devices_claimed) || wt_load_relaxed(&page->is_injected))
 		return;
 	get_device = (wtcu_ctx_get_device_fn)wt_driver_entry("cuCtxGetDevice");
 	if (get_device && get_device(&device) == WTCU_SUCCESS)

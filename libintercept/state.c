@@ -189,14 +189,19 @@ WT_EXPORT int InitializeInjection(void);
 
 /*
  * The driver calls this from cuInit in a process that was told to load us. Where we were
- * preloaded as well the hooks do everything. Else (a static program) nobody calls a wrapper:
- * CUPTI's records are all there is, so both CUPTI and the segment are needed now.
+ * preloaded as well the hooks do everything. Else (a static program, a launcher that clears
+ * LD_PRELOAD) nobody calls a wrapper: CUPTI's records are all there is, so both CUPTI and the
+ * segment are needed now. The driver itself must not be called: it is not up yet.
  */
 int InitializeInjection(void)
 {
+	struct wt_fork_page *page;
+
 	if (!wt_is_active() || wt_is_preloaded() || !wt_enter())
 		return 1;
-	if (wt_fork_page()) {
+	page = wt_fork_page();
+	if (page) {
+		wt_store_relaxed(&page->is_injected, 1);
 		wt_cupti_arm(false);
 		wt_segment_view(true);
 	}

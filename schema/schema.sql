@@ -322,7 +322,8 @@ CREATE TABLE config_stat (
 CREATE VIEW process AS
 SELECT process_id, pid, ppid, pid_namespace, uid, hostname, executable, command, rank, local_rank,
        world_size, state, created_ns, armed_ns, finished_ns, first_ns, last_ns,
-       CASE capture WHEN 2 THEN 'full' WHEN 1 THEN 'hooks-only' WHEN 3 THEN 'off' ELSE 'none' END
+       CASE capture WHEN 2 THEN 'full' WHEN 1 THEN 'hooks-only' WHEN 3 THEN 'off'
+                    WHEN 4 THEN 'kernels-only' ELSE 'none' END
          AS capture,
        reason_text AS reason, reason_detail, library_version, cupti_version, cupti_path,
        driver_version, app_profiler_sessions, app_records_forwarded, flush_cpu_ns, cupti_callback_ns
@@ -411,12 +412,13 @@ SELECT process_id, pid, state,
        calls_dropped, other_dropped_ring, cells_torn, cells_bad, cells_gap, records_unknown,
        names_dropped, entries_unknown,
        max(0, launches_unlinked - kernels_dropped_ring - kernels_dropped_cupti - cells_torn - cells_gap)
-         + max(0, kernels_cupti_only - max(0, launches_attempted - launches_stored) - cells_gap
+         + max(0, CASE capture WHEN 4 THEN 0 ELSE kernels_cupti_only END -- 4: no hook was there
+                  - max(0, launches_attempted - launches_stored) - cells_gap
                   -- A process that ends with threads inside the driver: their kernels ran, the hook
                   -- never got to count the calls. One for each thread at most, less the one that
                   -- called exit; the threads are counted only where there is something to explain.
                   - CASE WHEN state <> 'live' AND kernels_cupti_only > launches_attempted - launches_stored
-                    THEN (SELECT count(DISTINCT thread32) FROM launch_call l
-                          WHERE l.process_id = proc.process_id) - (state = 'finished') ELSE 0 END)
+                    THEN (SELECT max(0, count(DISTINCT thread32) - (proc.state = 'finished'))
+                          FROM launch_call l WHERE l.process_id = proc.process_id) ELSE 0 END)
          AS unexplained
 FROM proc;

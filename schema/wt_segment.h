@@ -91,6 +91,8 @@ enum wt_capture {
 	WT_CAPTURE_HOOKS_ONLY = 1, /* launches without kernel times; `reason` says why */
 	WT_CAPTURE_FULL = 2, /* hooks and CUPTI */
 	WT_CAPTURE_OFF = 3, /* given up; `reason` says why */
+	WT_CAPTURE_KERNELS_ONLY =
+	        4, /* CUPTI without hooks: loaded by CUDA_INJECTION64_PATH alone */
 };
 
 /* Why it is not FULL. Stored in run files: never renumber; texts in wt_reason_text(). */
@@ -111,6 +113,7 @@ enum wt_reason {
 	WT_REASON_SHM_UNUSABLE = 12,
 	WT_REASON_FORKED = 13,
 	WT_REASON_DUPLICATE = 14, /* a second copy of libwavetap.so in the process */
+	WT_REASON_INJECTED = 15, /* loaded by the driver: nobody calls our hooks */
 	WT_REASON_MAX
 };
 
@@ -200,6 +203,8 @@ static inline const char *wt_reason_text(unsigned reason)
 	        [WT_REASON_SHM_UNUSABLE] = "/dev/shm can't be used",
 	        [WT_REASON_FORKED] = "forked from a process that had used CUDA",
 	        [WT_REASON_DUPLICATE] = "another copy of libwavetap.so is loaded",
+	        [WT_REASON_INJECTED] = "loaded through CUDA_INJECTION64_PATH without LD_PRELOAD: "
+	                               "launch calls are not seen",
 	};
 
 	return reason < WT_REASON_MAX ? text[reason] : NULL;

@@ -4,8 +4,10 @@
  *
  * Any thread. Entries wait for the one lock; fake_wait_*() let go of it.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@ static bool is_initialised;
 static bool is_forked_child; /* of an initialised parent: CUDA is dead here */
 
 const struct fake_tools *fake_tools;
+static __thread bool is_injecting; /* in the library that CUDA_INJECTION64_PATH names */
 
 /* The runtime's call that this thread is in. */
 static __thread struct {
@@ -30,7 +33,8 @@ static __thread struct {
 
 static void lock_take(int entry)
 {
-	if (pthread_equal(lock_owner, pthread_self()))
+	if (is_injecting ? entry != E_cuDriverGetVersion
+	                 : pthread_equal(lock_owner, pthread_self()))
 		fake_die("%s called from inside a CUPTI callback or a simulated driver call",
 		         fake_entry_name(entry));
 	pthread_mutex_lock(&big_lock);
@@ -258,6 +262,29 @@ static void forked_child(void)
 	is_forked_child = is_initialised;
 }
 
+/*
+ * CUDA_INJECTION64_PATH: the driver loads that library from inside cuInit and calls it, before it
+ * is up itself. CUPTI may be used there, the driver not, but for its version: see lock_take().
+ */
+static void inject(void)
+{
+	const char *path = getenv("CUDA_INJECTION64_PATH");
+	void *library;
+	int (*initialize)(void);
+
+	if (!path || !*path)
+		return;
+	lock_give();
+	is_injecting = true;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	*(void **)&initialize = library ? dlsym(library, "InitializeInjection") : NULL;
+	if (initialize)
+		initialize();
+	is_injecting = false;
+	pthread_mutex_lock(&big_lock);
+	lock_owner = pthread_self();
+}
+
 static wtcu_result init(unsigned int flags)
 {
 	if (flags)
@@ -268,6 +295,7 @@ static wtcu_result init(unsigned int flags)
 		fake_devices_init();
 		if (!fake_device_count)
 			return WTCU_ERROR_NO_DEVICE;
+		inject();
 		pthread_atfork(NULL, NULL, forked_child);
 		is_initialised = true;
 	}

@@ -83,6 +83,18 @@ void *wt_driver_entry(const char *symbol)
 	return NULL;
 }
 
+bool wt_device_read_all(struct wt_view *view)
+{
+	(void)view;
+	return true;
+}
+
+void wt_device_used(struct wt_view *view, uint32_t ordinal)
+{
+	(void)view;
+	(void)ordinal;
+}
+
 void wt_log(const char *format, ...)
 {
 	(void)format;
