@@ -25,6 +25,9 @@ typedef struct wtcu_event_opaque *wtcu_event;
 typedef struct wtcu_graph_opaque *wtcu_graph;
 typedef struct wtcu_graph_node_opaque *wtcu_graph_node;
 typedef struct wtcu_graph_exec_opaque *wtcu_graph_exec;
+typedef struct wtcu_green_context_opaque *wtcu_green_context;
+typedef struct wtcu_resource_desc_opaque *wtcu_resource_desc;
+typedef uint64_t wtcu_conditional_handle;
 typedef void (*wtcu_host_fn)(void *user_data);
 
 struct wtcu_uuid {
@@ -51,6 +54,7 @@ enum {
 	WTCU_ERROR_NOT_READY = 600,
 	WTCU_ERROR_ILLEGAL_ADDRESS = 700,
 	WTCU_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+	WTCU_ERROR_CONTEXT_IS_DESTROYED = 709,
 	WTCU_ERROR_LAUNCH_FAILED = 719,
 	WTCU_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
 	WTCU_ERROR_NOT_PERMITTED = 800,
@@ -203,6 +207,36 @@ struct wtcu_kernel_node_params { /* the first 56 bytes are CUDA_KERNEL_NODE_PARA
 	wtcu_context context;
 };
 
+/* cuGraphAddNode: `type`, and for which it is used here. */
+enum {
+	WTCU_NODE_KERNEL = 0,
+	WTCU_NODE_CONDITIONAL = 13,
+};
+enum {
+	WTCU_CONDITIONAL_IF = 0,
+	WTCU_CONDITIONAL_WHILE = 1,
+};
+#define WTCU_CONDITIONAL_ASSIGN_DEFAULT 1u
+
+struct wtcu_conditional_params {
+	wtcu_conditional_handle handle;
+	int type;
+	unsigned int size; /* bodies */
+	wtcu_graph *bodies; /* filled in by the driver */
+	wtcu_context context;
+};
+
+struct wtcu_node_params {
+	int type;
+	int reserved_0[3];
+	union {
+		long long pad[29];
+		struct wtcu_kernel_node_params kernel;
+		struct wtcu_conditional_params conditional;
+	} value;
+	long long reserved_1;
+};
+
 struct wtcu_graph_instantiate_params {
 	uint64_t flags;
 	wtcu_stream upload_stream;
@@ -214,6 +248,22 @@ struct wtcu_graph_exec_update_result {
 	int result;
 	wtcu_graph_node error_node;
 	wtcu_graph_node error_from_node;
+};
+
+/* ---- green contexts ----------------------------------------------- */
+
+#define WTCU_RESOURCE_SM 1
+#define WTCU_GREEN_DEFAULT_STREAM 1u
+
+struct wtcu_resource {
+	int type;
+	unsigned char pad[92];
+	union {
+		struct {
+			unsigned int sm_count, least_sm_count, alignment;
+		} sm;
+		unsigned char pad[48];
+	} value;
 };
 
 /* ---- function types ---------------------------------------------- */

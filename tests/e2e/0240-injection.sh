@@ -56,7 +56,8 @@ is "$(sql "SELECT unexplained FROM loss")" 0 "killed: nothing unexplained"
 # Both doors: the same file, and a copy elsewhere, which finds that it is the second.
 cp "$library" "$work/copy.so"
 for injected in "$library" "$work/copy.so"; do
-  export WAVETAP_RUN="both-$(basename "$injected")"
+  WAVETAP_RUN=both-$(basename "$injected")
+  export WAVETAP_RUN
   rm -f "$work/counters"
   CUDA_INJECTION64_PATH=$injected tap "$fake/app_launch" --launches 300 --graph 4 >"$work/out" 2>"$work/err"
   is "$?" 0 "both doors: the program ends well"

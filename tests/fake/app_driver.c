@@ -23,7 +23,7 @@ static void *libcuda(void)
 	return handle;
 }
 
-static void *symbol_needed(const char *symbol)
+void *app_symbol(const char *symbol)
 {
 	void *address = dlsym(libcuda(), symbol);
 
@@ -55,7 +55,7 @@ static void load_linked(void)
 
 static void load_dlsym(void)
 {
-#define APP_FN(field, symbol, name, version, params) *(void **)&app.field = symbol_needed(#symbol);
+#define APP_FN(field, symbol, name, version, params) *(void **)&app.field = app_symbol(#symbol);
 	APP_FUNCTIONS
 #undef APP_FN
 }
@@ -68,11 +68,11 @@ static void load_getproc(bool is_v2, uint64_t flags)
 	int status = 0;
 
 	if (is_v2) {
-		*(void **)&v2 = symbol_needed("cuGetProcAddress_v2");
+		*(void **)&v2 = app_symbol("cuGetProcAddress_v2");
 		app_check(v2("cuGetProcAddress", (void **)&v2, 12000, flags, &status),
 		          "cuGetProcAddress of itself");
 	} else {
-		*(void **)&v1 = symbol_needed("cuGetProcAddress");
+		*(void **)&v1 = app_symbol("cuGetProcAddress");
 		app_check(v1("cuGetProcAddress", (void **)&v1, 11030, flags),
 		          "cuGetProcAddress of itself");
 	}

@@ -73,6 +73,8 @@ extern struct app_driver app;
  * failure; with 77 where there is no driver, or a real one for `cudart`.
  */
 void app_load(const char *how);
+/* An entry that is not in the list, by dlsym; exits where the driver lacks it. */
+void *app_symbol(const char *symbol);
 /* Exits with a line on stderr if a call failed. */
 void app_check(wtcu_result result, const char *what);
 #define APP_CHECK(call) app_check(call, #call)

@@ -104,7 +104,7 @@ void fake_devices_init(void)
 
 /* ---- devices ------------------------------------------------------------------ */
 
-static struct fake_device *device_of(wtcu_device device)
+struct fake_device *fake_device_of(wtcu_device device)
 {
 	return device >= 0 && device < fake_device_count ? &fake_device[device] : NULL;
 }
@@ -121,7 +121,7 @@ static wtcu_result device_get(wtcu_device *device, int ordinal)
 {
 	if (!device)
 		return WTCU_ERROR_INVALID_VALUE;
-	if (!device_of(ordinal))
+	if (!fake_device_of(ordinal))
 		return WTCU_ERROR_INVALID_DEVICE;
 	*device = ordinal;
 	return WTCU_SUCCESS;
@@ -129,7 +129,7 @@ static wtcu_result device_get(wtcu_device *device, int ordinal)
 
 static wtcu_result device_text(char *text, int len, wtcu_device device, bool want_pci)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!text || len <= 0)
 		return WTCU_ERROR_INVALID_VALUE;
@@ -147,7 +147,7 @@ static wtcu_result device_text(char *text, int len, wtcu_device device, bool wan
 
 static wtcu_result device_get_uuid(struct wtcu_uuid *uuid, wtcu_device device)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!uuid || !d)
 		return uuid ? WTCU_ERROR_INVALID_DEVICE : WTCU_ERROR_INVALID_VALUE;
@@ -157,7 +157,7 @@ static wtcu_result device_get_uuid(struct wtcu_uuid *uuid, wtcu_device device)
 
 static wtcu_result device_get_attribute(int *value, int attribute, wtcu_device device)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!value || attribute <= 0 || attribute >= FAKE_ATTRIBUTE_MAX)
 		return WTCU_ERROR_INVALID_VALUE;
@@ -169,7 +169,7 @@ static wtcu_result device_get_attribute(int *value, int attribute, wtcu_device d
 
 static wtcu_result device_memory(size_t *bytes, wtcu_device device)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!bytes || !d)
 		return bytes ? WTCU_ERROR_INVALID_DEVICE : WTCU_ERROR_INVALID_VALUE;
@@ -179,7 +179,7 @@ static wtcu_result device_memory(size_t *bytes, wtcu_device device)
 
 static wtcu_result device_capability(int *major, int *minor, wtcu_device device)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!major || !minor || !d)
 		return d ? WTCU_ERROR_INVALID_VALUE : WTCU_ERROR_INVALID_DEVICE;
@@ -220,7 +220,17 @@ static struct fake_ctx *ctx_of(wtcu_context handle)
 	return ctx;
 }
 
-static struct fake_ctx *ctx_new(struct fake_device *device, unsigned int flags)
+struct fake_device *fake_ctx_device(const struct fake_ctx *ctx, struct fake_device *view)
+{
+	if (!ctx->sm_count)
+		return ctx->device;
+	*view = *ctx->device;
+	view->sm += ctx->sm_first;
+	view->sm_count = ctx->sm_count;
+	return view;
+}
+
+struct fake_ctx *fake_ctx_new(struct fake_device *device, const struct fake_ctx *like)
 {
 	struct fake_ctx *ctx = calloc(1, sizeof(*ctx));
 	struct fake_ctx **end = &fake_contexts;
@@ -229,7 +239,10 @@ static struct fake_ctx *ctx_new(struct fake_device *device, unsigned int flags)
 		abort();
 	ctx->device = device;
 	ctx->id = ++ctx_last_id;
-	ctx->flags = flags;
+	ctx->flags = like->flags;
+	ctx->sm_first = like->sm_first;
+	ctx->sm_count = like->sm_count;
+	ctx->parent_id = like->parent_id;
 	ctx->is_alive = true;
 	ctx->legacy.ctx = ctx;
 	ctx->legacy.id = FAKE_NULL_STREAM_ID;
@@ -238,7 +251,8 @@ static struct fake_ctx *ctx_new(struct fake_device *device, unsigned int flags)
 		end = &(*end)->next;
 	*end = ctx;
 	if (fake_tools)
-		fake_tools->context(device->ordinal, ctx->id, FAKE_NULL_STREAM_ID);
+		fake_tools->context(device->ordinal, ctx->id, FAKE_NULL_STREAM_ID,
+		                    (uint32_t)ctx->sm_count, ctx->parent_id);
 	return ctx;
 }
 
@@ -270,17 +284,17 @@ static wtcu_result ctx_pop(wtcu_context *context)
 
 static wtcu_result ctx_create(wtcu_context *context, unsigned int flags, wtcu_device device)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 	struct fake_ctx *ctx;
 
 	if (!context || !d)
 		return d ? WTCU_ERROR_INVALID_VALUE : WTCU_ERROR_INVALID_DEVICE;
-	ctx = ctx_new(d, flags);
+	ctx = fake_ctx_new(d, &(struct fake_ctx){.flags = flags});
 	*context = (wtcu_context)ctx;
 	return ctx_push(ctx);
 }
 
-static wtcu_result ctx_destroy(struct fake_ctx *ctx)
+wtcu_result fake_ctx_destroy(struct fake_ctx *ctx)
 {
 	if (!ctx)
 		return WTCU_ERROR_INVALID_CONTEXT;
@@ -292,14 +306,14 @@ static wtcu_result ctx_destroy(struct fake_ctx *ctx)
 	return WTCU_SUCCESS;
 }
 
-static wtcu_result primary_retain(wtcu_context *context, wtcu_device device)
+wtcu_result fake_primary_retain(wtcu_context *context, wtcu_device device)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!context || !d)
 		return d ? WTCU_ERROR_INVALID_VALUE : WTCU_ERROR_INVALID_DEVICE;
 	if (!d->primary || !d->primary->is_alive)
-		d->primary = ctx_new(d, 0);
+		d->primary = fake_ctx_new(d, &(struct fake_ctx){0});
 	d->primary->primary_refs++;
 	*context = (wtcu_context)d->primary;
 	return WTCU_SUCCESS;
@@ -307,7 +321,7 @@ static wtcu_result primary_retain(wtcu_context *context, wtcu_device device)
 
 static wtcu_result primary_release(wtcu_device device, bool is_reset)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!d)
 		return WTCU_ERROR_INVALID_DEVICE;
@@ -315,14 +329,19 @@ static wtcu_result primary_release(wtcu_device device, bool is_reset)
 		return is_reset ? WTCU_SUCCESS : WTCU_ERROR_INVALID_CONTEXT;
 	if (--d->primary->primary_refs == 0 || is_reset) {
 		d->primary->primary_refs = 0;
-		return ctx_destroy(d->primary);
+		return fake_ctx_destroy(d->primary);
 	}
 	return WTCU_SUCCESS;
 }
 
+wtcu_result fake_primary_release(wtcu_device device)
+{
+	return primary_release(device, false);
+}
+
 static wtcu_result primary_state(wtcu_device device, unsigned int *flags, int *active)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!d)
 		return WTCU_ERROR_INVALID_DEVICE;
@@ -335,7 +354,7 @@ static wtcu_result primary_state(wtcu_device device, unsigned int *flags, int *a
 
 static wtcu_result primary_flags(wtcu_device device, unsigned int flags)
 {
-	struct fake_device *d = device_of(device);
+	struct fake_device *d = fake_device_of(device);
 
 	if (!d)
 		return WTCU_ERROR_INVALID_DEVICE;
@@ -390,7 +409,7 @@ static wtcu_result api_version(unsigned int *version)
 }
 
 FAKE_FN(cuDevicePrimaryCtxRetain, (wtcu_context * context, wtcu_device device),
-        primary_retain(context, device))
+        fake_primary_retain(context, device))
 FAKE_FN(cuDevicePrimaryCtxRelease, (wtcu_device device), primary_release(device, false))
 FAKE_FN(cuDevicePrimaryCtxRelease_v2, (wtcu_device device), primary_release(device, false))
 FAKE_FN(cuDevicePrimaryCtxReset_v2, (wtcu_device device), primary_release(device, true))
@@ -410,8 +429,8 @@ FAKE_FN(cuCtxCreate_v3,
 FAKE_FN(cuCtxCreate_v4,
         (wtcu_context * context, void *params, unsigned int flags, wtcu_device device),
         ((void)params, ctx_create(context, flags, device)))
-FAKE_FN(cuCtxDestroy, (wtcu_context context), ctx_destroy(ctx_of(context)))
-FAKE_FN(cuCtxDestroy_v2, (wtcu_context context), ctx_destroy(ctx_of(context)))
+FAKE_FN(cuCtxDestroy, (wtcu_context context), fake_ctx_destroy(ctx_of(context)))
+FAKE_FN(cuCtxDestroy_v2, (wtcu_context context), fake_ctx_destroy(ctx_of(context)))
 FAKE_FN(cuCtxSetCurrent, (wtcu_context context),
         context && !ctx_of(context) ? WTCU_ERROR_INVALID_CONTEXT : ctx_set(ctx_of(context)))
 FAKE_FN(cuCtxGetCurrent, (wtcu_context * context), ctx_current(context))

@@ -39,6 +39,7 @@ void fake_graph_free(struct fake_graph *graph)
 	while (*at != graph)
 		at = &(*at)->next;
 	*at = graph->next;
+	fake_nodes_free(graph);
 	free(graph->nodes);
 	free(graph);
 }
@@ -83,52 +84,6 @@ static wtcu_result graph_destroy(void *handle)
 	return WTCU_SUCCESS;
 }
 
-/* A node's handle: its graph may move its nodes, so the handle holds the number. */
-static wtcu_graph_node node_handle(int idx)
-{
-	return (wtcu_graph_node)((uintptr_t)(idx + 1) << 4);
-}
-
-static int node_idx(wtcu_graph_node handle)
-{
-	return (int)((uintptr_t)handle >> 4) - 1;
-}
-
-static wtcu_result graph_add_kernel(wtcu_graph_node *ret_node, wtcu_graph handle,
-                                    const wtcu_graph_node *deps, size_t dep_count,
-                                    const struct wtcu_kernel_node_params *params, bool is_v2)
-{
-	struct fake_graph *graph = fake_graph_of(handle);
-	struct fake_node node = {.kind = FAKE_NODE_KERNEL, .dep_count = (int)dep_count};
-	wtcu_function function;
-	wtcu_result error;
-
-	if (!ret_node || !graph || !params || dep_count > sizeof(node.deps) / sizeof(node.deps[0]))
-		return WTCU_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < dep_count; i++) {
-		node.deps[i] = node_idx(deps[i]);
-		if (node.deps[i] < 0 || node.deps[i] >= graph->node_count)
-			return WTCU_ERROR_INVALID_VALUE;
-	}
-	function = params->function || !is_v2 ? params->function : (wtcu_function)params->kernel;
-	error = fake_function_of(function, &node.launch.function);
-	if (error)
-		return error;
-	memcpy(node.launch.grid, &params->grid_x, sizeof(node.launch.grid));
-	memcpy(node.launch.block, &params->block_x, sizeof(node.launch.block));
-	node.launch.dynamic_shared = params->shared_bytes;
-	error = fake_launch_check(fake_current_ctx(), &node.launch);
-	if (error)
-		return error;
-	if (!fake_launch_read_params(&node.launch, fake_current_ctx()->device,
-	                             params->kernel_params, params->extra))
-		return WTCU_ERROR_INVALID_VALUE;
-	if (!fake_graph_add(graph, &node))
-		return WTCU_ERROR_OUT_OF_MEMORY;
-	*ret_node = node_handle(graph->node_count - 1);
-	return WTCU_SUCCESS;
-}
-
 static wtcu_result graph_nodes(wtcu_graph handle, wtcu_graph_node *nodes, size_t *count)
 {
 	struct fake_graph *graph = fake_graph_of(handle);
@@ -136,7 +91,7 @@ static wtcu_result graph_nodes(wtcu_graph handle, wtcu_graph_node *nodes, size_t
 	if (!graph || !count)
 		return WTCU_ERROR_INVALID_VALUE;
 	for (size_t i = 0; nodes && i < *count; i++)
-		nodes[i] = i < (size_t)graph->node_count ? node_handle((int)i) : NULL;
+		nodes[i] = i < (size_t)graph->node_count ? fake_node_handle((int)i) : NULL;
 	if (!nodes || *count > (size_t)graph->node_count)
 		*count = (size_t)graph->node_count;
 	return WTCU_SUCCESS;
@@ -144,12 +99,23 @@ static wtcu_result graph_nodes(wtcu_graph handle, wtcu_graph_node *nodes, size_t
 
 /* ---- executables ------------------------------------------------------------------- */
 
-static wtcu_result graph_copy_nodes(struct fake_graph *to, const struct fake_graph *from)
+wtcu_result fake_graph_copy(struct fake_graph *to, const struct fake_graph *from)
 {
-	to->node_count = 0;
-	for (int i = 0; i < from->node_count; i++)
-		if (!fake_graph_add(to, &from->nodes[i]))
+	fake_nodes_free(to);
+	for (int i = 0; i < from->node_count; i++) {
+		struct fake_node node = from->nodes[i];
+
+		for (int k = 0; k < 2; k++) {
+			struct fake_graph *copy = NULL;
+
+			if (node.child[k] &&
+			    (fake_graph_new(&copy) || fake_graph_copy(copy, node.child[k])))
+				return WTCU_ERROR_OUT_OF_MEMORY;
+			node.child[k] = copy;
+		}
+		if (!fake_graph_add(to, &node))
 			return WTCU_ERROR_OUT_OF_MEMORY;
+	}
 	return WTCU_SUCCESS;
 }
 
@@ -163,7 +129,7 @@ static wtcu_result graph_instantiate(wtcu_graph_exec *exec, wtcu_graph handle)
 		return WTCU_ERROR_INVALID_VALUE;
 	error = fake_graph_new(&copy);
 	if (!error)
-		error = graph_copy_nodes(copy, graph);
+		error = fake_graph_copy(copy, graph);
 	if (!error)
 		*exec = (wtcu_graph_exec)copy;
 	return error;
@@ -191,7 +157,7 @@ static wtcu_result graph_update(wtcu_graph_exec exec, wtcu_graph handle, int *re
 	for (int i = 0; !*ret_result && i < to->node_count; i++)
 		if (to->nodes[i].kind != from->nodes[i].kind)
 			*ret_result = 3; /* node type changed */
-	return *ret_result ? WTCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE : graph_copy_nodes(to, from);
+	return *ret_result ? WTCU_ERROR_GRAPH_EXEC_UPDATE_FAILURE : fake_graph_copy(to, from);
 }
 
 static wtcu_result graph_update_v1(wtcu_graph_exec exec, wtcu_graph handle, wtcu_graph_node *node,
@@ -224,9 +190,13 @@ static int64_t node_run(const struct fake_call *c, struct fake_stream *stream,
 	struct fake_op op;
 	int64_t end_ns = start_ns;
 
+	if (node->is_disabled)
+		return end_ns;
 	switch (node->kind) {
 	case FAKE_NODE_KERNEL:
 		fake_launch_run(c, stream, &node->launch, start_ns, exec->id, node_id, &end_ns);
+		if (node->launch.function->counts_down)
+			fake_conditional_count_down(node->launch.conditional);
 		break;
 	case FAKE_NODE_TRANSFER:
 		op = node->transfer;
@@ -239,33 +209,34 @@ static int64_t node_run(const struct fake_call *c, struct fake_stream *stream,
 		break;
 	case FAKE_NODE_EMPTY:
 		break;
+	default:
+		end_ns = fake_node_run_graphs(c, stream, node, start_ns);
 	}
 	return end_ns;
 }
 
-static wtcu_result graph_run(const struct fake_call *c, struct fake_stream *stream,
-                             const struct fake_graph *exec)
+/* Runs all nodes; the end of the last. */
+int64_t fake_graph_run(const struct fake_call *c, struct fake_stream *stream,
+                       const struct fake_graph *graph, int64_t begin_ns)
 {
-	int64_t *end_ns = calloc((size_t)exec->node_count + 1, sizeof(*end_ns));
-	int64_t begin_ns = fake_stream_ready_ns(stream) + NODE_GAP_NS;
+	int64_t *end_ns = calloc((size_t)graph->node_count + 1, sizeof(*end_ns));
+	int64_t last_ns = begin_ns;
 
 	if (!end_ns)
-		return WTCU_ERROR_OUT_OF_MEMORY;
-	if (begin_ns < fake_now_ns() + GRAPH_LATENCY_NS)
-		begin_ns = fake_now_ns() + GRAPH_LATENCY_NS;
-	for (int i = 0; i < exec->node_count; i++) {
-		const struct fake_node *node = &exec->nodes[i];
+		abort();
+	for (int i = 0; i < graph->node_count; i++) {
+		const struct fake_node *node = &graph->nodes[i];
 		int64_t start_ns = begin_ns;
 
 		for (int k = 0; k < node->dep_count; k++)
 			if (end_ns[node->deps[k]] + NODE_GAP_NS > start_ns)
 				start_ns = end_ns[node->deps[k]] + NODE_GAP_NS;
-		end_ns[i] = node_run(c, stream, exec, i, start_ns);
+		end_ns[i] = node_run(c, stream, graph, i, start_ns);
+		if (end_ns[i] > last_ns)
+			last_ns = end_ns[i];
 	}
-	for (int i = 0; i < exec->node_count; i++)
-		fake_stream_advance(stream, end_ns[i]);
 	free(end_ns);
-	return WTCU_SUCCESS;
+	return last_ns;
 }
 
 static wtcu_result graph_launch(const struct fake_call *c, wtcu_graph_exec handle, wtcu_stream on)
@@ -274,6 +245,7 @@ static wtcu_result graph_launch(const struct fake_call *c, wtcu_graph_exec handl
 	struct fake_stream *stream = fake_stream_of(c, on, &error);
 	struct fake_graph *exec = fake_graph_of((wtcu_graph)handle);
 	struct fake_device *device;
+	int64_t begin_ns;
 
 	if (!stream || !exec)
 		return stream ? WTCU_ERROR_INVALID_VALUE : error;
@@ -282,7 +254,12 @@ static wtcu_result graph_launch(const struct fake_call *c, wtcu_graph_exec handl
 	device = stream->ctx->device;
 	fake_wait_until(device->in_flight_end_ns[device->kernel_count % FAKE_QUEUE_DEPTH]);
 	fake_count(FAKE_GRAPH_LAUNCHES);
-	return graph_run(c, stream, exec);
+	fake_conditionals_reset(exec);
+	begin_ns = fake_stream_ready_ns(stream) + NODE_GAP_NS;
+	if (begin_ns < fake_now_ns() + GRAPH_LATENCY_NS)
+		begin_ns = fake_now_ns() + GRAPH_LATENCY_NS;
+	fake_stream_advance(stream, fake_graph_run(c, stream, exec, begin_ns));
+	return WTCU_SUCCESS;
 }
 
 static wtcu_result graph_upload(const struct fake_call *c, wtcu_graph_exec handle, wtcu_stream on)
@@ -297,14 +274,6 @@ static wtcu_result graph_upload(const struct fake_call *c, wtcu_graph_exec handl
 
 FAKE_FN(cuGraphCreate, (wtcu_graph * graph, unsigned int flags), ((void)flags, graph_create(graph)))
 FAKE_FN(cuGraphDestroy, (wtcu_graph graph), graph_destroy(graph))
-FAKE_FN(cuGraphAddKernelNode,
-        (wtcu_graph_node * node, wtcu_graph graph, const wtcu_graph_node *deps, size_t dep_count,
-         const struct wtcu_kernel_node_params *params),
-        graph_add_kernel(node, graph, deps, dep_count, params, false))
-FAKE_FN(cuGraphAddKernelNode_v2,
-        (wtcu_graph_node * node, wtcu_graph graph, const wtcu_graph_node *deps, size_t dep_count,
-         const struct wtcu_kernel_node_params *params),
-        graph_add_kernel(node, graph, deps, dep_count, params, true))
 FAKE_FN(cuGraphGetNodes, (wtcu_graph graph, wtcu_graph_node *nodes, size_t *count),
         graph_nodes(graph, nodes, count))
 FAKE_FN(cuGraphInstantiate_v2,

@@ -104,6 +104,7 @@ struct fake_function {
 	int64_t slow_at; /* this one block is slow, -1: none */
 	double slow_factor;
 	bool is_sharing; /* blocks of an SM share its throughput */
+	bool counts_down; /* subtracts 1 from the conditional handle in its first parameter */
 };
 
 struct fake_launch {
@@ -113,6 +114,7 @@ struct fake_launch {
 	int launch_type;
 	int64_t block_ns; /* read from the parameters at launch */
 	bool is_programmatic; /* may start before its predecessor ended */
+	uint64_t conditional; /* handle of a kernel that counts down */
 };
 
 /* What the device did with a launch. */
@@ -155,12 +157,22 @@ struct fake_ctx {
 	uint32_t id;
 	unsigned int flags;
 	int primary_refs; /* 0: not a primary context */
+	int sm_first, sm_count; /* of a green context, else 0 and 0 */
+	uint32_t parent_id;
 	bool is_alive;
 	struct fake_stream legacy;
 	struct fake_stream *streams;
 };
 
 extern struct fake_ctx *fake_contexts;
+struct fake_ctx *fake_ctx_new(struct fake_device *device, const struct fake_ctx *like);
+wtcu_result fake_ctx_destroy(struct fake_ctx *ctx);
+/* The device as a context sees it: of a green context only its SMs, a copy in `view`. */
+struct fake_device *fake_ctx_device(const struct fake_ctx *ctx, struct fake_device *view);
+struct fake_device *fake_device_of(wtcu_device device);
+wtcu_result fake_primary_retain(wtcu_context *context, wtcu_device device);
+wtcu_result fake_primary_release(wtcu_device device);
+wtcu_stream fake_stream_new(struct fake_ctx *ctx, unsigned int flags, int priority);
 struct fake_ctx *fake_current_ctx(void);
 /* The stream a handle means in this call, or NULL (then *ret_error says why). */
 struct fake_stream *fake_stream_of(const struct fake_call *c, wtcu_stream handle,
@@ -193,7 +205,15 @@ void fake_transfer_run(const struct fake_call *c, struct fake_stream *stream, st
 
 /* ---- capture and graphs (cuda_capture.c, cuda_graph.c) ------------------ */
 
-enum fake_node_kind { FAKE_NODE_KERNEL, FAKE_NODE_TRANSFER, FAKE_NODE_HOST, FAKE_NODE_EMPTY };
+enum fake_node_kind {
+	FAKE_NODE_KERNEL,
+	FAKE_NODE_TRANSFER,
+	FAKE_NODE_HOST,
+	FAKE_NODE_EMPTY,
+	FAKE_NODE_CHILD,
+	FAKE_NODE_IF,
+	FAKE_NODE_WHILE,
+};
 
 struct fake_node {
 	enum fake_node_kind kind;
@@ -201,6 +221,9 @@ struct fake_node {
 	struct fake_op transfer;
 	wtcu_host_fn host_fn;
 	void *host_data;
+	struct fake_graph *child[2]; /* a child graph; bodies of a conditional node */
+	uint64_t conditional;
+	bool is_disabled;
 	int dep_count;
 	int deps[8]; /* indices of nodes of the same graph */
 };
@@ -230,6 +253,21 @@ struct fake_node *fake_graph_add(struct fake_graph *graph, const struct fake_nod
 struct fake_graph *fake_graph_of(wtcu_graph handle);
 wtcu_result fake_graph_new(struct fake_graph **ret_graph);
 void fake_graph_free(struct fake_graph *graph);
+/* Puts copies of the nodes of `from` in place of those of `to`, graphs inside them too. */
+wtcu_result fake_graph_copy(struct fake_graph *to, const struct fake_graph *from);
+int64_t fake_graph_run(const struct fake_call *c, struct fake_stream *stream,
+                       const struct fake_graph *graph, int64_t begin_ns);
+/* A node's handle: its graph may move its nodes, so the handle holds the number. */
+static inline wtcu_graph_node fake_node_handle(int idx)
+{
+	return (wtcu_graph_node)((uintptr_t)(idx + 1) << 4);
+}
+/* cuda_nodes.c: conditional handles; what a node inside a graph holds. */
+void fake_nodes_free(struct fake_graph *graph);
+void fake_conditionals_reset(const struct fake_graph *graph);
+void fake_conditional_count_down(uint64_t handle);
+int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stream,
+                             const struct fake_node *node, int64_t start_ns);
 /*
  * A call that may not be made while a capture is open in a mode that forbids
  * it: invalidates those captures and gives the error, or 0.

@@ -29,6 +29,8 @@ bool fake_launch_read_params(struct fake_launch *launch, const struct fake_devic
 
 	if (f->has_params && !params && !extra)
 		return false;
+	if (f->counts_down && params)
+		memcpy(&launch->conditional, params[0], sizeof(launch->conditional));
 	if (f->param_idx >= 0 && params) {
 		uint64_t value;
 
@@ -48,6 +50,7 @@ wtcu_result fake_launch_check(const struct fake_ctx *ctx, const struct fake_laun
 	const struct fake_function *f = launch->function;
 	uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
 	uint64_t cluster = (uint64_t)launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
+	int sm_count = ctx->sm_count ? ctx->sm_count : ctx->device->sm_count;
 	int per_sm;
 
 	if (!fake_block_count(launch->grid) || !threads || launch->grid[1] > 65535 ||
@@ -64,7 +67,7 @@ wtcu_result fake_launch_check(const struct fake_ctx *ctx, const struct fake_laun
 	if (per_sm < 1)
 		return WTCU_ERROR_LAUNCH_OUT_OF_RESOURCES;
 	if (launch->launch_type != WTCUPTI_LAUNCH_REGULAR &&
-	    fake_block_count(launch->grid) > (uint64_t)per_sm * (uint64_t)ctx->device->sm_count)
+	    fake_block_count(launch->grid) > (uint64_t)per_sm * (uint64_t)sm_count)
 		return WTCU_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	return WTCU_SUCCESS;
 }
@@ -108,6 +111,7 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
                      uint64_t graph_node_id, int64_t *ret_end_ns)
 {
 	struct fake_device *device = stream->ctx->device;
+	struct fake_device view, *seen = fake_ctx_device(stream->ctx, &view);
 	struct fake_function *f = launch->function;
 	struct fake_op op = {.graph_id = graph_id,
 	                     .graph_node_id = node_of_launch(graph_id, graph_node_id)};
@@ -119,13 +123,14 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 			fake_tools->overhead(WTCUPTI_OVERHEAD_LAZY_FUNCTION_LOADING, c->enter_ns,
 			                     fake_now_ns(), c->correlation);
 	}
-	fake_schedule(device, launch, earliest_ns, &ran);
-	op_fill(&op, c, device, stream, launch, &ran);
+	fake_schedule(seen, launch, earliest_ns, &ran);
+	device->busy_until_ns = seen->busy_until_ns; /* never less than before */
+	op_fill(&op, c, seen, stream, launch, &ran);
 	device->in_flight_end_ns[device->kernel_count++ % FAKE_QUEUE_DEPTH] = op.end_ns;
 	fake_count(FAKE_KERNELS);
 	if (graph_id)
 		fake_count(FAKE_NODE_KERNELS);
-	fake_truth_kernel(device, &op, &ran);
+	fake_truth_kernel(seen, &op, &ran);
 	if (fake_tools)
 		fake_tools->op(&op);
 	*ret_end_ns = op.end_ns;

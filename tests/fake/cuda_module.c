@@ -22,11 +22,19 @@ struct fake_module {
 };
 
 static struct fake_module *modules;
+/* WTFAKE_REUSE_HANDLES=1: the next function made gets the handle of one that was unloaded. */
+static struct fake_function *unloaded;
 
 static struct fake_function *function_new(struct fake_module *module, const char *name, size_t len)
 {
-	struct fake_function *f = calloc(1, sizeof(*f));
+	struct fake_function *f = unloaded;
 
+	if (f) {
+		unloaded = f->next;
+		memset(f, 0, sizeof(*f)); /* its name lives on in records */
+	} else {
+		f = calloc(1, sizeof(*f));
+	}
 	if (!f || !(f->name = strndup(name, len)))
 		abort();
 	f->magic = FAKE_MAGIC_FUNCTION;
@@ -73,6 +81,8 @@ static void directive_apply(struct fake_function *f, const char *key, size_t key
 		f->slow_at = atoll(value);
 	else if (IS("slow_factor"))
 		f->slow_factor = atof(value);
+	else if (IS("counts_down"))
+		f->counts_down = atoi(value) != 0;
 	else if (IS("sharing"))
 		f->is_sharing = atoi(value) != 0;
 	else
@@ -171,8 +181,15 @@ static wtcu_result module_unload(void *handle)
 	if (!module)
 		return WTCU_ERROR_INVALID_HANDLE;
 	module->magic = 0;
-	for (struct fake_function *f = module->functions; f; f = f->next)
+	for (struct fake_function *f = module->functions, *next; f; f = next) {
+		next = f->next;
 		f->magic = 0;
+		if (fake_env_i64("WTFAKE_REUSE_HANDLES", 0)) {
+			f->next = unloaded;
+			unloaded = f;
+		}
+	}
+	module->functions = NULL;
 	return WTCU_SUCCESS;
 }
 

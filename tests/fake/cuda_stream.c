@@ -74,8 +74,8 @@ struct fake_stream *fake_stream_of(const struct fake_call *c, wtcu_stream handle
 	struct fake_ctx *ctx = fake_current_ctx();
 	struct fake_stream *stream = NULL;
 
-	*ret_error = WTCU_ERROR_INVALID_CONTEXT;
-	if (!ctx)
+	*ret_error = ctx ? WTCU_ERROR_CONTEXT_IS_DESTROYED : WTCU_ERROR_INVALID_CONTEXT;
+	if (!ctx || !ctx->is_alive)
 		return NULL;
 	stream = fake_stream_by_handle(ctx, handle, c->per_thread);
 	*ret_error = stream ? WTCU_SUCCESS : WTCU_ERROR_INVALID_HANDLE;
@@ -128,6 +128,11 @@ void fake_stream_drain(struct fake_ctx *ctx, struct fake_stream *stream)
 	fake_wait_until(stream ? fake_stream_ready_ns(stream) : fake_ctx_tail_ns(ctx));
 	while (host_fns_pending(ctx, stream))
 		fake_wait_announced();
+}
+
+wtcu_stream fake_stream_new(struct fake_ctx *ctx, unsigned int flags, int priority)
+{
+	return (wtcu_stream)stream_new(ctx, flags, priority, 0);
 }
 
 void fake_streams_forget(struct fake_ctx *ctx)

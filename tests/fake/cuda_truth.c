@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/fake/cuda_int.h"
@@ -112,13 +113,15 @@ void fake_truth_kernel(const struct fake_device *device, const struct fake_op *o
 	if (truth_fd < 0)
 		return;
 	len = snprintf(line, sizeof(line),
-	               "{\"pid\":%d,\"kernel\":\"%s\",\"device\":%u,\"stream\":%u,"
+	               "{\"pid\":%d,\"tid\":%d,\"call_ns\":%lld,\"context\":%u,\"kernel\":\"%s\","
+	               "\"device\":%u,\"stream\":%u,"
 	               "\"correlation\":%u,\"graph\":%u,\"node\":%llu,\"grid\":[%u,%u,%u],"
 	               "\"block\":[%u,%u,%u],\"sms\":%d,\"blocks_per_sm\":%d,\"start_ns\":%lld,"
 	               "\"end_ns\":%lld,\"record_start_ns\":%lld,\"record_end_ns\":%lld,"
 	               "\"busy_sm_ns\":%lld,\"underfill_sm_ns\":%lld,\"tail_sm_ns\":%lld,"
 	               "\"used_sms\":%d}\n",
-	               (int)getpid(), op->name, op->device, op->stream_id, op->correlation,
+	               (int)getpid(), (int)syscall(SYS_gettid), (long long)op->queued_ns,
+	               op->context_id, op->name, op->device, op->stream_id, op->correlation,
 	               op->graph_id, (unsigned long long)op->graph_node_id, op->grid[0],
 	               op->grid[1], op->grid[2], op->block[0], op->block[1], op->block[2],
 	               device->sm_count, ran->blocks_per_sm, (long long)ran->start_ns,

@@ -265,6 +265,19 @@ static bool all_calls_count(void)
 	       cupti.is_on[WTCUPTI_KIND_RUNTIME];
 }
 
+/* 32 bits: it comes round. WTFAKE_CORRELATION_START: where it begins. 0 means "none". */
+static uint32_t next_correlation(void)
+{
+	static bool has_started;
+
+	if (!has_started)
+		cupti.last_correlation = (uint32_t)fake_env_i64("WTFAKE_CORRELATION_START", 0);
+	has_started = true;
+	if (!++cupti.last_correlation)
+		cupti.last_correlation = 1;
+	return cupti.last_correlation;
+}
+
 static uint32_t tool_correlate(int kind, int cbid, bool is_launch)
 {
 	uint32_t id = 0;
@@ -272,7 +285,7 @@ static uint32_t tool_correlate(int kind, int cbid, bool is_launch)
 	pthread_mutex_lock(&cupti_lock);
 	if (all_calls_count() || cupti_call_is_recorded(kind, cbid) ||
 	    (is_launch && cupti.is_on[WTCUPTI_KIND_CONCURRENT_KERNEL]))
-		id = ++cupti.last_correlation;
+		id = next_correlation();
 	pthread_mutex_unlock(&cupti_lock);
 	return id;
 }
@@ -362,7 +375,8 @@ static void tool_sync(const struct fake_sync *sync)
 		append(WTCUPTI_KIND_SYNCHRONIZATION, &r, true);
 }
 
-static void write_context(uint32_t device, uint32_t context_id, uint32_t null_stream_id)
+static void write_context(uint32_t device, uint32_t context_id, uint32_t null_stream_id,
+                          uint32_t sm_count, uint32_t parent_id)
 {
 	struct wtcupti_activity_context r = {
 	        .kind = WTCUPTI_KIND_CONTEXT,
@@ -370,18 +384,22 @@ static void write_context(uint32_t device, uint32_t context_id, uint32_t null_st
 	        .device_id = device,
 	        .compute_api_kind = 1,
 	        .null_stream_id = (uint16_t)null_stream_id,
+	        .parent_context_id = parent_id,
+	        .is_green_context = sm_count != 0,
+	        .multiprocessor_count = (uint16_t)sm_count,
 	};
 
 	append(WTCUPTI_KIND_CONTEXT, &r, true);
 }
 
-static void tool_context(uint32_t device, uint32_t context_id, uint32_t null_stream_id)
+static void tool_context(uint32_t device, uint32_t context_id, uint32_t null_stream_id,
+                         uint32_t sm_count, uint32_t parent_id)
 {
 	pthread_mutex_lock(&cupti_lock);
 	cupti_calls_note_context();
 	pthread_mutex_unlock(&cupti_lock);
 	if (is_on(WTCUPTI_KIND_CONTEXT))
-		write_context(device, context_id, null_stream_id);
+		write_context(device, context_id, null_stream_id, sm_count, parent_id);
 }
 
 static void tool_overhead(int kind, int64_t start_ns, int64_t end_ns, uint32_t correlation)

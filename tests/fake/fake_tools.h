@@ -51,7 +51,9 @@ struct fake_tools {
 	/* Work was given to the device; its end may lie in the future. */
 	void (*op)(const struct fake_op *op);
 	void (*sync)(const struct fake_sync *sync);
-	void (*context)(uint32_t device, uint32_t context_id, uint32_t null_stream_id);
+	/* sm_count, parent_id: of a green context, else 0 */
+	void (*context)(uint32_t device, uint32_t context_id, uint32_t null_stream_id,
+	                uint32_t sm_count, uint32_t parent_id);
 	void (*overhead)(int kind, int64_t start_ns, int64_t end_ns, uint32_t correlation);
 };
 

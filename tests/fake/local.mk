@@ -8,6 +8,7 @@ fake_ldflags = $(AM_LDFLAGS) -shared -Wl,-Bsymbolic
 check_PROGRAMS += \
 	tests/fake/libcuda.so.1 \
 	tests/fake/libcupti.so.13 \
+	tests/fake/app_cover \
 	tests/fake/app_demo \
 	tests/fake/app_launch \
 	tests/fake/app_launch_link \
@@ -20,11 +21,13 @@ tests_fake_libcuda_so_1_SOURCES = \
 	tests/fake/cuda_device.c \
 	tests/fake/cuda_entry.c \
 	tests/fake/cuda_graph.c \
+	tests/fake/cuda_green.c \
 	tests/fake/cuda_host.c \
 	tests/fake/cuda_int.h \
 	tests/fake/cuda_launch.c \
 	tests/fake/cuda_memory.c \
 	tests/fake/cuda_module.c \
+	tests/fake/cuda_nodes.c \
 	tests/fake/cuda_sched.c \
 	tests/fake/cuda_stream.c \
 	tests/fake/cuda_truth.c \
@@ -47,6 +50,7 @@ tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
 tests_fake_libcupti_so_13_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcupti.so.13
 
 fake_app_driver = tests/fake/app_driver.c tests/fake/app_driver.h
+tests_fake_app_cover_SOURCES = tests/fake/app_cover.c $(fake_app_driver)
 tests_fake_app_demo_SOURCES = tests/fake/app_demo.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_launch_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
 tests_fake_app_launch_link_SOURCES = tests/fake/app_launch.c $(fake_app_driver)

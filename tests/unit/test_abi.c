@@ -307,6 +307,25 @@ SAME_FIELD(struct wtcu_graph_exec_update_result, error_node, CUgraphExecUpdateRe
 SAME_FIELD(struct wtcu_graph_exec_update_result, error_from_node, CUgraphExecUpdateResultInfo,
            errorFromNode);
 SAME_SIZE(struct wtcu_uuid, CUuuid);
+#if CUDA_VERSION >= 12040 /* conditional nodes and green contexts */
+SAME_SIZE(struct wtcu_node_params, CUgraphNodeParams);
+SAME_FIELD(struct wtcu_node_params, type, CUgraphNodeParams, type);
+SAME_FIELD(struct wtcu_node_params, value.kernel, CUgraphNodeParams, kernel);
+SAME_FIELD(struct wtcu_conditional_params, handle, CUDA_CONDITIONAL_NODE_PARAMS, handle);
+SAME_FIELD(struct wtcu_conditional_params, type, CUDA_CONDITIONAL_NODE_PARAMS, type);
+SAME_FIELD(struct wtcu_conditional_params, size, CUDA_CONDITIONAL_NODE_PARAMS, size);
+SAME_FIELD(struct wtcu_conditional_params, bodies, CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out);
+SAME_FIELD(struct wtcu_conditional_params, context, CUDA_CONDITIONAL_NODE_PARAMS, ctx);
+SAME_VALUE(WTCU_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
+SAME_VALUE(WTCU_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+SAME_VALUE(WTCU_CONDITIONAL_IF, CU_GRAPH_COND_TYPE_IF);
+SAME_VALUE(WTCU_CONDITIONAL_WHILE, CU_GRAPH_COND_TYPE_WHILE);
+SAME_VALUE(WTCU_CONDITIONAL_ASSIGN_DEFAULT, CU_GRAPH_COND_ASSIGN_DEFAULT);
+SAME_SIZE(struct wtcu_resource, CUdevResource);
+SAME_FIELD(struct wtcu_resource, value.sm, CUdevResource, sm);
+SAME_VALUE(WTCU_RESOURCE_SM, CU_DEV_RESOURCE_TYPE_SM);
+SAME_VALUE(WTCU_GREEN_DEFAULT_STREAM, CU_GREEN_CTX_DEFAULT_STREAM);
+#endif
 SAME_FIELD(struct wtcu_uuid, bytes, CUuuid, bytes);
 
 SAME_SIZE(union wtcu_launch_attribute_value, CUlaunchAttributeValue);
