@@ -78,7 +78,7 @@ ok "no CUPTI: and why" test -n "$(sql "SELECT reason FROM process WHERE reason I
 unset WAVETAP_CUPTI
 
 export WAVETAP_RUN=switched-off
-WAVETAP=0 inject "$fake/app_launch" --launches 50 >"$work/out" 2>"$work/err"
+(export WAVETAP=0; inject "$fake/app_launch" --launches 50) >"$work/out" 2>"$work/err"
 is "$?|$(cat "$work/err")" "0|" "WAVETAP=0: the program ends well"
 is "$(ls "$data"/runs/*switched-off* 2>/dev/null; sql "SELECT count(*) FROM meta WHERE key = 'run_key' AND value LIKE '%switched-off%'")" 0 \
   "WAVETAP=0: no run"

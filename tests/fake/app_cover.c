@@ -3,7 +3,9 @@
  * attributes, child graphs, conditional nodes, updated nodes, several contexts, green contexts,
  * threads, streams and modules that come and go. Prints what it did as NAME=COUNT words.
  *
- * For the simulated GPU: the kernels' behaviour is told to it in comments of the PTX.
+ * Most of it runs on a real GPU as well (tests/gpu/coverage.sh); `conditionals`, `attributes` and
+ * `modules` don't: what the kernels do is told to the simulated one in comments of the PTX, and
+ * a real driver may not survive calls that must fail.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -39,9 +41,9 @@ static const char cover_ptx[] = ".version 8.0\n.target sm_90\n.address_size 64\n
 	COVER_FN(add_node, cuGraphAddNode_v2,                                                      \
 	         (wtcu_graph_node *, wtcu_graph, const wtcu_graph_node *, const void *, size_t,    \
 	          struct wtcu_node_params *))                                                      \
-	COVER_FN(conditional_create, cuGraphConditionalHandleCreate,                               \
-	         (wtcu_conditional_handle *, wtcu_graph, wtcu_context, unsigned int,               \
-	          unsigned int))                                                                   \
+	COVER_FN(                                                                                  \
+	        conditional_create, cuGraphConditionalHandleCreate,                                \
+	        (wtcu_conditional_handle *, wtcu_graph, wtcu_context, unsigned int, unsigned int)) \
 	COVER_FN(exec_set_kernel, cuGraphExecKernelNodeSetParams_v2,                               \
 	         (wtcu_graph_exec, wtcu_graph_node, const struct wtcu_kernel_node_params *))       \
 	COVER_FN(exec_update, cuGraphExecUpdate_v2,                                                \
@@ -243,8 +245,8 @@ static wtcu_graph *add_conditional(wtcu_graph graph, int type, unsigned int size
 	struct wtcu_node_params params = {.type = WTCU_NODE_CONDITIONAL};
 	wtcu_graph_node node;
 
-	APP_CHECK(cu.conditional_create(handle, graph, NULL, value,
-	                                WTCU_CONDITIONAL_ASSIGN_DEFAULT));
+	APP_CHECK(
+	        cu.conditional_create(handle, graph, NULL, value, WTCU_CONDITIONAL_ASSIGN_DEFAULT));
 	params.value.conditional.handle = *handle;
 	params.value.conditional.type = type;
 	params.value.conditional.size = size;
@@ -318,12 +320,17 @@ static void updates(void)
 
 static void contexts(void)
 {
+	wtcu_device_get_count_fn get_count;
+	int devices = 1;
+
 	start();
+	*(void **)&get_count = app_symbol("cuDeviceGetCount");
+	APP_CHECK(get_count(&devices));
 	for (int i = 0; i < 12; i++) {
 		wtcu_context context;
 		wtcu_stream stream;
 
-		APP_CHECK(cu.ctx_create(&context, 0, i % 2));
+		APP_CHECK(cu.ctx_create(&context, 0, i % devices));
 		APP_CHECK(app.module_load(&module, cover_ptx));
 		get_functions();
 		APP_CHECK(app.stream_create(&stream, 1));
@@ -408,8 +415,9 @@ static void streams(void)
 /* The same handle, another kernel: with WTFAKE_REUSE_HANDLES=1. */
 static void modules(void)
 {
-	static const char text[] = ".version 8.0\n.target sm_90\n.visible .entry mod_%d()\n{\nret;\n}\n"
-	                           "// wtfake: kernel=mod_%d block_ns=%d\n";
+	static const char text[] =
+	        ".version 8.0\n.target sm_90\n.visible .entry mod_%d()\n{\nret;\n}\n"
+	        "// wtfake: kernel=mod_%d block_ns=%d\n";
 	wtcu_function function, before = NULL;
 	unsigned long reused = 0;
 	char ptx[256];
@@ -440,11 +448,11 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} table[] = {
-	        {"clusters", clusters},   {"attributes", attributes},
-	        {"children", children},   {"conditionals", conditionals},
-	        {"updates", updates},     {"contexts", contexts},
-	        {"greens", greens},       {"threads", threads},
-	        {"streams", streams},     {"modules", modules},
+	        {"clusters", clusters}, {"attributes", attributes},
+	        {"children", children}, {"conditionals", conditionals},
+	        {"updates", updates},   {"contexts", contexts},
+	        {"greens", greens},     {"threads", threads},
+	        {"streams", streams},   {"modules", modules},
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(table) / sizeof(table[0]); i++) {
@@ -459,7 +467,8 @@ int main(int argc, char **argv)
 		       counts.ok - counts.captured - counts.graph_launches + counts.node_kernels);
 		return 0;
 	}
-	fprintf(stderr, "app_cover: clusters, attributes, children, conditionals, updates, contexts, "
-	                "greens, threads, streams or modules\n");
+	fprintf(stderr,
+	        "app_cover: clusters, attributes, children, conditionals, updates, contexts, "
+	        "greens, threads, streams or modules\n");
 	return 2;
 }

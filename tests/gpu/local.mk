@@ -2,9 +2,23 @@
 EXTRA_DIST += \
 	tests/gpu/README.md \
 	tests/gpu/RESULTS.md \
+	tests/gpu/build.sh \
+	tests/gpu/check_links.py \
 	tests/gpu/check_truth.py \
 	tests/gpu/compare_train.py \
 	tests/gpu/cost_table.py \
+	tests/gpu/cover/cover.cu \
+	tests/gpu/cover/cover.h \
+	tests/gpu/cover/cover_cupy.py \
+	tests/gpu/cover/cover_device.cu \
+	tests/gpu/cover/cover_jax.py \
+	tests/gpu/cover/cover_numba.py \
+	tests/gpu/cover/cover_report.py \
+	tests/gpu/cover/cover_torch.py \
+	tests/gpu/cover/cover_triton.py \
+	tests/gpu/cover/link_truth.cu \
+	tests/gpu/coverage.py \
+	tests/gpu/coverage.sh \
 	tests/gpu/reconcile.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \

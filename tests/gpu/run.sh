@@ -8,15 +8,18 @@
 #   WAVETAP_GPU_PAIRS        bare/observed pairs of `cost`; default 5
 #   WAVETAP_GPU_LIMIT_S      seconds any one command may take; default 240
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
+#   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
-# Sections: occupancy waves tail eager compile profiler profiler-compile preload-vs-run cost; all of
-# them by default. Each workload runs under plain LD_PRELOAD= and under `wavetap run --`, each time
-# with a data directory of its own. README.md says what a section checks.
+# Sections: occupancy waves tail coverage link eager compile profiler profiler-compile
+# preload-vs-run cost; all of them by default. Each workload runs under plain LD_PRELOAD= and, but for
+# coverage and link, under `wavetap run --`, each time with a data directory of its own. README.md
+# says what a section checks.
 #
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
-SECTIONS='occupancy waves tail eager compile profiler profiler-compile preload-vs-run cost'
+SECTIONS='occupancy waves tail coverage link eager compile profiler profiler-compile preload-vs-run'
+SECTIONS="$SECTIONS cost"
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -228,10 +231,14 @@ cost_of() {
   cat "$work/cost-$1.txt"
 }
 
+. "$here/coverage.sh"
+
 run_section() {
   case $1 in
     occupancy) section_occupancy ;;
     waves | tail) truth_section "$1" ;;
+    coverage) section_coverage ;;
+    link) section_link ;;
     eager) train_section eager eager ;;
     compile) train_section compile compile ;;
     profiler) train_section profiler eager --steps 60 --profiler 3 ;;

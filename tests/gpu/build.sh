@@ -1,0 +1,55 @@
+#!/bin/sh
+# tests/gpu/build.sh FOLDER [BUILD-TREE]: puts everything that run.sh needs into FOLDER, which can
+# then be carried to a machine with a GPU and no toolkit.
+#
+#   BUILD-TREE   default build; after `make` and `make check TESTS=` in it
+#   NVCC         default nvcc
+#   ARCH         default sm_90
+#
+# Libraries beside libc that wavetap needs, and the shared CUDA runtime, go into FOLDER/lib.
+# Exit status: 0 done, 1 failed, 2 usage.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+nvcc=${NVCC:-nvcc}
+arch=${ARCH:-sm_90}
+if test $# -lt 1 || test $# -gt 2; then
+  echo 'usage: tests/gpu/build.sh FOLDER [BUILD-TREE]' >&2
+  exit 2
+fi
+folder=$1 tree=${2:-build}
+mkdir -p "$folder/lib"
+
+for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/fake/app_launch \
+  tests/fake/app_launch_link tests/fake/app_cover; do
+  cp "$tree/$program" "$folder/"
+done
+
+compile() { # OUTPUT SOURCE OPTION...
+  output=$1 source=$2
+  shift 2
+  "$nvcc" -O2 "-arch=$arch" -o "$folder/$output" "$here/$source" "$@"
+}
+compile truth truth.cu
+compile link_truth cover/link_truth.cu
+compile cover_static cover/cover.cu
+compile cover_shared cover/cover.cu -cudart shared
+compile cover_ptds cover/cover.cu --default-stream per-thread
+compile cover_device cover/cover_device.cu -rdc=true -lcudadevrt
+
+# libc's own are everywhere; libcuda is the driver's.
+ldd "$folder/wavetap" "$folder/wavetapd" "$folder/cover_shared" |
+  awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
+  while read -r library; do
+    case $library in
+      */libc.so.* | */libm.so.* | */libpthread.so.* | */libdl.so.* | */librt.so.* | */libcuda.so.* | */ld-linux*) ;;
+      */libstdc++.so.* | */libgcc_s.so.*) ;;
+      *) cp -L "$library" "$folder/lib/" ;;
+    esac
+  done
+# Where the loader does not find the runtime, ldd does not either.
+cudart=$(dirname "$(command -v "$nvcc")")/../lib64
+for library in "$cudart"/libcudart.so.[0-9][0-9]; do
+  test ! -e "$library" || cp -L "$library" "$folder/lib/"
+done
+ls "$folder" "$folder/lib"
