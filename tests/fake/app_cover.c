@@ -215,9 +215,10 @@ static wtcu_graph_exec instantiate(wtcu_graph graph)
 /* Child graphs, two deep: 3 + 2 * (2 + 4) kernels. */
 static void children(void)
 {
-	wtcu_graph outer, middle, inner;
+	wtcu_graph outer, middle, inner, captured;
+	wtcu_graph_exec exec, from_capture;
 	wtcu_graph_node node;
-	wtcu_graph_exec exec;
+	wtcu_stream stream;
 
 	start();
 	inner = chain(4, 10, NULL);
@@ -231,6 +232,17 @@ static void children(void)
 		graph_launch(exec, NULL, 3 + 2 * (2 + 4));
 		launch(plain, 132, NULL);
 	}
+	/* One launched into a capture, between two kernels, is a child graph, too. */
+	APP_CHECK(app.stream_create(&stream, 1));
+	APP_CHECK(app.begin_capture(stream, WTCU_CAPTURE_MODE_THREAD_LOCAL));
+	launch(plain, 301, stream);
+	graph_launch(exec, stream, 0);
+	launch(other, 302, stream);
+	counts.captured += 2;
+	APP_CHECK(app.end_capture(stream, &captured));
+	from_capture = instantiate(captured);
+	for (int i = 0; i < 10; i++)
+		graph_launch(from_capture, stream, 2 + 3 + 2 * (2 + 4));
 	APP_CHECK(app.graph_destroy(inner));
 	APP_CHECK(app.graph_destroy(middle));
 	APP_CHECK(app.graph_destroy(outer));

@@ -264,6 +264,8 @@ static inline wtcu_graph_node fake_node_handle(int idx)
 }
 /* cuda_nodes.c: conditional handles; what a node inside a graph holds. */
 void fake_nodes_free(struct fake_graph *graph);
+/* A graph launched into a capture: a child graph. */
+wtcu_result fake_graph_capture(struct fake_stream *stream, const struct fake_graph *graph);
 void fake_conditionals_reset(const struct fake_graph *graph);
 void fake_conditional_count_down(uint64_t handle);
 int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stream,

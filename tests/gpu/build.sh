@@ -6,7 +6,8 @@
 #   NVCC         default nvcc
 #   ARCH         default sm_90
 #
-# Libraries beside libc that wavetap needs, and the shared CUDA runtime, go into FOLDER/lib.
+# Libraries beside libc that wavetap needs go into FOLDER/lib, which all programs search; the shared
+# CUDA runtime goes into FOLDER/cudart, for cover_shared alone: PyTorch brings its own.
 # Exit status: 0 done, 1 failed, 2 usage.
 set -eu
 
@@ -18,7 +19,7 @@ if test $# -lt 1 || test $# -gt 2; then
   exit 2
 fi
 folder=$1 tree=${2:-build}
-mkdir -p "$folder/lib"
+mkdir -p "$folder/lib" "$folder/cudart"
 
 for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/fake/app_launch \
   tests/fake/app_launch_link tests/fake/app_cover; do
@@ -33,12 +34,13 @@ compile() { # OUTPUT SOURCE OPTION...
 compile truth truth.cu
 compile link_truth cover/link_truth.cu
 compile cover_static cover/cover.cu
-compile cover_shared cover/cover.cu -cudart shared
+# shellcheck disable=SC2016 # for the loader
+compile cover_shared cover/cover.cu -cudart shared -Xlinker -rpath -Xlinker '$ORIGIN/cudart'
 compile cover_ptds cover/cover.cu --default-stream per-thread
 compile cover_device cover/cover_device.cu -rdc=true -lcudadevrt
 
 # libc's own are everywhere; libcuda is the driver's.
-ldd "$folder/wavetap" "$folder/wavetapd" "$folder/cover_shared" |
+ldd "$folder/wavetap" "$folder/wavetapd" |
   awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
   while read -r library; do
     case $library in
@@ -47,9 +49,8 @@ ldd "$folder/wavetap" "$folder/wavetapd" "$folder/cover_shared" |
       *) cp -L "$library" "$folder/lib/" ;;
     esac
   done
-# Where the loader does not find the runtime, ldd does not either.
 cudart=$(dirname "$(command -v "$nvcc")")/../lib64
 for library in "$cudart"/libcudart.so.[0-9][0-9]; do
-  test ! -e "$library" || cp -L "$library" "$folder/lib/"
+  test ! -e "$library" || cp -L "$library" "$folder/cudart/"
 done
-ls "$folder" "$folder/lib"
+ls "$folder" "$folder/lib" "$folder/cudart"
