@@ -116,7 +116,7 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 		return 0;
 	}
 	if (wt_process_is_unhooked(process)) {
-		*ret_how = linked.is_graph_node ? WT_LINK_WAITING : WT_LINK_NO_CALL;
+		*ret_how = WT_LINK_NO_CALL;
 		process->tally.kernels_cupti_only += !linked.is_graph_node;
 		return 0;
 	}

@@ -74,6 +74,10 @@ is "$(sql "SELECT count(DISTINCT stream_id), count(DISTINCT tid), count(DISTINCT
 check same-launches "$fake/app_launch" --launches 2500 --threads 8 --streams 4 --kind plain --us 1
 check same-by-cudart "$fake/app_launch" --launches 1000 --threads 8 --streams 4 --how cudart --kind mix --us 1
 
+export WTFAKE_UNORDERED=1 WTFAKE_DELAY_MS=150
+check unordered-late "$fake/app_launch" --launches 500 --threads 8 --streams 4 --kind mix --graph 4 --us 1
+unset WTFAKE_UNORDERED WTFAKE_DELAY_MS
+
 export WTFAKE_CORRELATION_START=4294966296
 check wrapping-ids "$fake/app_launch" --launches 500 --threads 4 --graph 5
 is "$(sql "SELECT min(correlation_id) < 1000, max(correlation_id) > 4294966000 FROM kernel_exec")" "1|1" "wrapping-ids: they did"
@@ -102,6 +106,9 @@ is "$(sql "SELECT sum(is_green), min(sm_count), max(sm_count) FROM context WHERE
   "greens: contexts of 40 SMs"
 is "$(sql "SELECT min(sm_count), max(sm_count), sum(underfill_sm_ns <> (end_ns - start_ns) * max(0, 40 - blocks))
     FROM launch")" "40|40|0" "greens: underfill counts their SMs, not the device's"
+check green-first "$fake/app_cover" green-first
+is "$(sql "SELECT min(sm_count), max(sm_count) FROM launch")|$(sql "SELECT reason IS NULL FROM process")" "16|16|1" \
+  "green-first: CUPTI was armed before it"
 check threads "$fake/app_cover" threads
 ok "threads: two thousand" test "$(sql "SELECT count(DISTINCT tid) FROM launch_call")" -ge 1900
 check streams "$fake/app_cover" streams

@@ -53,6 +53,31 @@ wait "$app" 2>/dev/null
 settle
 is "$(sql "SELECT unexplained FROM loss")" 0 "killed: nothing unexplained"
 
+# The daemon dies twice on the way, and another one goes on.
+export WAVETAP_RUN=injected-restart
+rm -f "$work/counters"
+CUDA_INJECTION64_PATH=$library "$fake/app_launch" --launches 800 --rate 400 --graph 5 >"$work/out" 2>&1 &
+app=$!
+for _ in 1 2; do
+  tries=0
+  daemon=
+  until [ -n "$daemon" ] || [ "$tries" -ge 100 ]; do
+    sleep 0.1
+    daemon=$("$wavetap" status --json 2>/dev/null | grep -o '"pid": *[0-9]*' | head -n 1 | tr -dc '0-9')
+    tries=$((tries + 1))
+  done
+  sleep 0.4
+  kill -9 "$daemon"
+  "$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+done
+wait "$app"
+is "$?" 0 "daemon killed: the program ends well"
+settle
+is "$(sql "SELECT kernels, kernels_graph, kernels_cupti_only, unexplained FROM loss")" \
+  "$(counter kernels)|$(counter node_kernels)|$(($(counter kernels) - $(counter node_kernels)))|0" \
+  "daemon killed: every kernel once"
+is "$(sql "SELECT group_concat(DISTINCT link) FROM kernel_exec")" 4 "daemon killed: no kernel waits for a call"
+
 # Both doors: the same file, and a copy elsewhere, which finds that it is the second.
 cp "$library" "$work/copy.so"
 for injected in "$library" "$work/copy.so"; do

@@ -105,12 +105,17 @@ static void get_functions(void)
 	APP_CHECK(app.module_function(&counter, module, "cover_count"));
 }
 
-static void start(void)
+static void load(void)
 {
 	app_load("getproc_v2");
 #define COVER_FN(field, symbol, params) *(void **)&cu.field = app_symbol(#symbol);
 	COVER_FUNCTIONS
 #undef COVER_FN
+}
+
+static void start(void)
+{
+	load();
 	module = app_start(0, cover_ptx);
 	get_functions();
 }
@@ -382,6 +387,29 @@ static void greens(void)
 		APP_CHECK(cu.green_destroy(green[i]));
 }
 
+/* A green context is the first context that the process makes, and code is loaded into it. */
+static void green_first(void)
+{
+	struct wtcu_resource all, part, rest;
+	wtcu_green_context green;
+	wtcu_resource_desc desc;
+	wtcu_context context;
+	unsigned int count = 1;
+
+	load();
+	APP_CHECK(app.init(0));
+	APP_CHECK(cu.device_resource(0, &all, WTCU_RESOURCE_SM));
+	APP_CHECK(cu.split(&part, &count, &all, &rest, 0, 16));
+	APP_CHECK(cu.make_desc(&desc, &part, 1));
+	APP_CHECK(cu.green_create(&green, desc, 0, WTCU_GREEN_DEFAULT_STREAM));
+	APP_CHECK(cu.green_context(&context, green));
+	APP_CHECK(app.ctx_set(context));
+	APP_CHECK(app.module_load(&module, cover_ptx));
+	get_functions();
+	for (unsigned int i = 0; i < 100; i++)
+		launch(i % 2 ? plain : other, 8 + i, NULL);
+}
+
 /* ---- what comes and goes */
 
 static wtcu_context primary;
@@ -463,8 +491,9 @@ int main(int argc, char **argv)
 	        {"clusters", clusters}, {"attributes", attributes},
 	        {"children", children}, {"conditionals", conditionals},
 	        {"updates", updates},   {"contexts", contexts},
-	        {"greens", greens},     {"threads", threads},
-	        {"streams", streams},   {"modules", modules},
+	        {"greens", greens},     {"green-first", green_first},
+	        {"threads", threads},   {"streams", streams},
+	        {"modules", modules},
 	};
 
 	for (size_t i = 0; argc == 2 && i < sizeof(table) / sizeof(table[0]); i++) {
@@ -481,6 +510,6 @@ int main(int argc, char **argv)
 	}
 	fprintf(stderr,
 	        "app_cover: clusters, attributes, children, conditionals, updates, contexts, "
-	        "greens, threads, streams or modules\n");
+	        "greens, green-first, threads, streams or modules\n");
 	return 2;
 }

@@ -71,7 +71,7 @@ cover_all() {
     cover "driver-$how" "$build/app_launch" --how "$how" --launches 400 --threads 4 --streams 3 --kind mix --graph 6
   done
   cover driver-linked "$build/app_launch_link" --how link --launches 400 --threads 4 --streams 3 --kind mix --graph 6
-  for feature in clusters children updates contexts greens threads streams; do
+  for feature in clusters children updates contexts greens green-first threads streams; do
     cover "driver-$feature" "$build/app_cover" "$feature"
   done
   cover_with injection CUDA_INJECTION64_PATH="$build/libwavetap.so" injection "$build/cover_static" launch
