@@ -13,6 +13,13 @@ counter() { # NAME of the simulated GPU's counters of the last program
   "$fake/fake_counters" "$work/counters" "$1" | tr -dc '0-9'
 }
 
+# What the library must not do there, and the simulated driver therefore does not forgive.
+(
+  cd "$work" || exit 1 # should it leave a core file
+  CUDA_INJECTION64_PATH=$fake/inject_rude.so exec "$fake/app_launch" --launches 1
+) >"$work/out" 2>"$work/err"
+is "$?|$(grep -c 'cuDeviceGetCount called from inside' "$work/err")" "134|1" "a driver call from inside cuInit is fatal"
+
 is "$("$wavetap" preload --injection)" "$(readlink -f "$library")" "preload --injection: an absolute path"
 
 export WAVETAP_RUN=injected WTFAKE_COUNTERS="$work/counters" WTFAKE_DEVICES=2

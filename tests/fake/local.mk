@@ -14,7 +14,8 @@ check_PROGRAMS += \
 	tests/fake/app_launch_link \
 	tests/fake/app_profiler \
 	tests/fake/app_tree \
-	tests/fake/fake_counters
+	tests/fake/fake_counters \
+	tests/fake/inject_rude.so
 
 tests_fake_libcuda_so_1_SOURCES = \
 	tests/fake/cuda_capture.c \
@@ -48,6 +49,10 @@ tests_fake_libcupti_so_13_SOURCES = \
 	tests/fake/fake_common.c
 tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
 tests_fake_libcupti_so_13_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcupti.so.13
+
+tests_fake_inject_rude_so_SOURCES = tests/fake/inject_rude.c
+tests_fake_inject_rude_so_CFLAGS = $(fake_cflags)
+tests_fake_inject_rude_so_LDFLAGS = $(fake_ldflags)
 
 fake_app_driver = tests/fake/app_driver.c tests/fake/app_driver.h
 tests_fake_app_cover_SOURCES = tests/fake/app_cover.c $(fake_app_driver)

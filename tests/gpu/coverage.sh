@@ -2,11 +2,11 @@
 # shellcheck shell=sh disable=SC2154 # work, here, build, python: run.sh's
 #
 # `coverage` runs one small program per framework and feature, each under plain LD_PRELOAD= and as a
-# run with a name, all into one data directory; four at a time, since nothing of it is about speed.
+# run with a name, all into one data directory; six at a time, since nothing of it is about speed.
 # coverage.py then makes the table. A program ends with 77 where something is not there.
 
 COVER_LIMIT_S=${WAVETAP_GPU_COVER_LIMIT_S:-120}
-COVER_AT_ONCE=4
+COVER_AT_ONCE=6
 
 # cover NAME COMMAND...: in the background.
 cover() {

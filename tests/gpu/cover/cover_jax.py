@@ -15,13 +15,13 @@ STEPS = 200
 def loss(weights, x, y):
   for w in weights:
     x = jax.nn.gelu(x @ w)
-  return jnp.mean((x - y) ** 2)
+  return jnp.mean(jnp.sum((x - y) ** 2, axis=1))
 
 
 @jax.jit
 def step(weights, x, y):
   value, gradients = jax.value_and_grad(loss)(weights, x, y)
-  return [w - 0.1 * g for w, g in zip(weights, gradients)], value
+  return [w - 1e-3 * g for w, g in zip(weights, gradients)], value
 
 
 def main():

@@ -27,7 +27,7 @@
 
 #define STREAMS 4
 #define BURST 250 /* launches of a thread between pauses, so that no record is dropped */
-#define PAUSE_NS 4000000
+#define PAUSE_NS 10000000
 
 struct record {
 	uint32_t place;
