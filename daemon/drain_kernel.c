@@ -94,7 +94,8 @@ static int config_of(struct wt_process *process, const struct wt_kernel *kernel,
 }
 
 static int link_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t exec_id,
-                       int64_t now_ns, enum wt_link_how *ret_how, uint64_t *ret_seq)
+                       int64_t now_ns, enum wt_link_how *ret_how, uint64_t *ret_seq,
+                       bool *ret_is_graph_call)
 {
 	const uint32_t block[3] = {kernel->block[0], kernel->block[1], kernel->block[2]};
 	struct wt_linker_kernel linked = {
@@ -104,7 +105,6 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 	        .correlation_id = kernel->correlation_id,
 	        .is_graph_node = kernel->graph_node_id || kernel->graph_id,
 	};
-	bool is_graph_call = false;
 	int err;
 
 	if (linked.is_graph_node)
@@ -120,8 +120,9 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 		process->tally.kernels_cupti_only += !linked.is_graph_node;
 		return 0;
 	}
-	err = wt_linker_kernel(process->linker, &linked, now_ns, ret_how, ret_seq, &is_graph_call);
-	if (!err && is_graph_call && !linked.is_graph_node)
+	err = wt_linker_kernel(process->linker, &linked, now_ns, ret_how, ret_seq,
+	                       ret_is_graph_call);
+	if (!err && *ret_is_graph_call && !linked.is_graph_node)
 		process->tally.kernels_graph++;
 	if (!err && *ret_how == WT_LINK_NO_CALL)
 		process->tally.kernels_cupti_only++;
@@ -132,7 +133,7 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 {
 	struct wt_run *run = process->run;
 	bool is_timed = has_time(kernel), is_node = kernel->graph_node_id || kernel->graph_id;
-	bool is_underfill_known = false;
+	bool is_underfill_known = false, is_graph_call = false;
 	int64_t exec_id = run->next_exec_id;
 	enum wt_link_how how = WT_LINK_WAITING;
 	struct wt_wave_result wave = {0};
@@ -142,9 +143,11 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	int err = config_of(process, kernel, &config_idx);
 
 	if (!err)
-		err = link_kernel(process, kernel, exec_id, now_ns, &how, &seq);
+		err = link_kernel(process, kernel, exec_id, now_ns, &how, &seq, &is_graph_call);
 	if (err)
 		return err;
+	/* Of a graph launch, though CUPTI says nothing of a graph: its id is then 0. */
+	is_node = is_node || is_graph_call;
 	if (is_timed) {
 		launch = run->configs[config_idx].launch;
 		launch.duration_ns = (int64_t)(kernel->end_ns - kernel->start_ns);

@@ -24,8 +24,10 @@ static int output_kernel(void *arg, const struct wt_linker_kernel *kernel, enum 
 		process->tally.kernels_cupti_only++;
 	else if (is_graph_call && !kernel->is_graph_node)
 		process->tally.kernels_graph++;
-	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "ini", kernel->exec_id,
-	                    how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq, (int64_t)how);
+	/* launch_seq counts graph launches where there is a graph id, and launch calls where not. */
+	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "inii", kernel->exec_id,
+	                    how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq, (int64_t)how,
+	                    (int64_t)is_graph_call);
 }
 
 static int64_t *class_counter(struct wt_tally *tally, enum wt_launch_class class)

@@ -33,7 +33,8 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_LAUNCH] =
                 "INSERT OR IGNORE INTO launch_call VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_EXEC] = "INSERT INTO kernel_exec VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        [WT_SQL_EXEC_LINK] = "UPDATE kernel_exec SET launch_seq=?2, link=?3 WHERE exec_id=?1",
+        [WT_SQL_EXEC_LINK] = "UPDATE kernel_exec SET launch_seq=?2, link=?3, "
+                             "graph_id=iif(?4, ifnull(graph_id, 0), graph_id) WHERE exec_id=?1",
         [WT_SQL_CALL] = "INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, tid, "
                         "thread32, handle, other, bytes, result, flags) "
                         "VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",

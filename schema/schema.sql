@@ -184,7 +184,7 @@ CREATE TABLE kernel_exec (
   context_id     INTEGER NOT NULL,
   stream_id      INTEGER NOT NULL,         -- CUPTI's
   correlation_id INTEGER NOT NULL,
-  graph_id       INTEGER,                  -- NULL: not a graph node
+  graph_id       INTEGER,                  -- NULL: not a graph node; 0: of one that CUPTI does not name
   graph_node_id  INTEGER,
   launch_seq     INTEGER,                  -- launch_call.seq, or api_call.seq of a graph launch
   link           INTEGER NOT NULL,         -- 0 not known yet, 1 exact, 2 by order and geometry,

@@ -97,6 +97,21 @@ check children "$fake/app_cover" children
 check conditionals "$fake/app_cover" conditionals
 is "$(sql "SELECT group_concat(grid_x || ':' || n) FROM (SELECT grid_x, count(*) AS n FROM launch GROUP BY 1 ORDER BY 1)")" \
   "11:30,12:30,14:30,15:210,16:210,30:30" "conditionals: each body as often as it ran, no more"
+# Were CUPTI to leave out what belongs to the graph, the correlation id still tells; and what it
+# does not record is no loss that anybody could count, but nothing is made up for it either.
+for bodies in plain first; do
+  export WAVETAP_RUN="bodies-$bodies" WTFAKE_BODIES="$bodies"
+  tap "$fake/app_cover" conditionals >"$work/out" 2>"$work/err"
+  settle
+  case $bodies in plain) kernels=540 ;; first) kernels=180 ;; esac
+  is "$(sql "SELECT graph_launches, kernels, kernels_graph, kernels_cupti_only, unexplained FROM loss")" \
+    "30|$kernels|$kernels|0|0" "conditionals, $bodies: kernels of graph launches, nothing unexplained"
+  is "$(sql "SELECT count(*), count(DISTINCT launch_seq) FROM kernel_exec WHERE link = 1")" "$kernels|30" \
+    "conditionals, $bodies: linked to their launches"
+  is "$(sql "SELECT count(*) FROM launch WHERE graph_id IS NULL"),$(sql "SELECT sum(launches_in_graph) FROM kernel_idle")" \
+    "0,$kernels" "conditionals, $bodies: none is taken for a launch of its own"
+done
+unset WTFAKE_BODIES
 check updates "$fake/app_cover" updates
 is "$(sql "SELECT count(*) FROM launch WHERE grid_x >= 1000")" 40 "updates: geometry as executed"
 check contexts "$fake/app_cover" contexts

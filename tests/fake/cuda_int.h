@@ -268,6 +268,9 @@ void fake_nodes_free(struct fake_graph *graph);
 wtcu_result fake_graph_capture(struct fake_stream *stream, const struct fake_graph *graph);
 void fake_conditionals_reset(const struct fake_graph *graph);
 void fake_conditional_count_down(uint64_t handle);
+/* WTFAKE_BODIES: what CUPTI has of kernels in the body of a conditional node. Changes the record;
+ * false: there is none. */
+bool fake_body_record(struct fake_op *op);
 int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stream,
                              const struct fake_node *node, int64_t start_ns);
 /*

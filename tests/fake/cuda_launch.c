@@ -131,9 +131,9 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 	if (graph_id)
 		fake_count(FAKE_NODE_KERNELS);
 	fake_truth_kernel(seen, &op, &ran);
-	if (fake_tools)
-		fake_tools->op(&op);
 	*ret_end_ns = op.end_ns;
+	if (fake_tools && fake_body_record(&op))
+		fake_tools->op(&op);
 }
 
 /* Room in the queue, then the earliest time for the first block. */

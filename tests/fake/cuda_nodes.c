@@ -230,6 +230,33 @@ void fake_conditional_count_down(uint64_t handle)
 		conditionals[handle - 1].value--;
 }
 
+/* Conditional nodes that the kernel now run is inside of, and their iterations before this one. */
+static int body_depth, body_iterations;
+
+bool fake_body_record(struct fake_op *op)
+{
+	const char *mode = getenv("WTFAKE_BODIES");
+
+	if (!body_depth || !mode)
+		return true;
+	if (!strcmp(mode, "plain"))
+		op->graph_id = 0, op->graph_node_id = 0;
+	return strcmp(mode, "first") || !body_iterations;
+}
+
+static int64_t body_run(const struct fake_call *c, struct fake_stream *stream,
+                        const struct fake_graph *body, int iteration, int64_t start_ns)
+{
+	int64_t end_ns;
+
+	body_depth++;
+	body_iterations += iteration;
+	end_ns = fake_graph_run(c, stream, body, start_ns);
+	body_iterations -= iteration;
+	body_depth--;
+	return end_ns;
+}
+
 int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stream,
                              const struct fake_node *node, int64_t start_ns)
 {
@@ -241,12 +268,12 @@ int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stre
 	if (node->kind == FAKE_NODE_IF) {
 		const struct fake_graph *body = node->child[*value ? 0 : 1];
 
-		return body ? fake_graph_run(c, stream, body, start_ns) : start_ns;
+		return body ? body_run(c, stream, body, 0, start_ns) : start_ns;
 	}
 	for (int i = 0; *value; i++) {
 		if (i == ITERATIONS_MAX)
 			fake_die("a while node ran %d times", i);
-		start_ns = fake_graph_run(c, stream, node->child[0], start_ns) + BODY_GAP_NS;
+		start_ns = body_run(c, stream, node->child[0], i, start_ns) + BODY_GAP_NS;
 	}
 	return start_ns;
 }

@@ -125,10 +125,7 @@ def judge(name, status, output, run):
   problems, differences, known = compare(name, facts, sums, run)
   problems += check_captures(name, run)
   for process in processes:
-    counted = rows.get(process["process_id"], (0, 0))
-    if name.startswith(CUPTI_MAY_MISS):  # it may leave the node out
-      counted = (counted[0], process["kernels_graph"])
-    problems += reconcile.problems_of(process, counted)
+    problems += reconcile.problems_of(process, rows.get(process["process_id"], (0, 0)))
   if dropped:
     problems.append(f"{dropped} dropped")
   cells = (sums["launches_attempted"], sums["launches_captured"], sums["graph_launches"],

@@ -57,7 +57,7 @@ def problems_of(process, rows):
 def count_rows(run):
   """Rows of the launch view per process: all, and those of graph nodes."""
   counts = {}
-  columns = ("process_id", "count(*)", "count(graph_node_id)")
+  columns = ("process_id", "count(*)", "count(graph_id)")
   for process_id, rows, graph_rows in runfile.select(run, runfile.LAUNCH_VIEW, columns,
                                                      "GROUP BY process_id"):
     counts[process_id] = (rows, graph_rows)
