@@ -9,7 +9,9 @@
  *   liveness.c    is the process behind a segment still there?
  *   process.c     one observed process: load, save, end
  *   drain.c       rings -> rows
- *   configs.c     kernel names, devices, launch configurations, rollups
+ *   configs.c     kernel names, devices, launch configurations
+ *   process_stat.c  rollups
+ *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
  *   control.c     status socket
@@ -32,6 +34,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "analysis/derive.h"
 #include "analysis/link.h"
 #include "analysis/map.h"
 #include "analysis/wave.h"
@@ -165,16 +168,7 @@ enum wt_statement {
 	WT_SQL_MAX
 };
 
-/* Launch configuration: the key part is compared and hashed as bytes. */
-struct wt_config_key {
-	int64_t kernel_id, device_id;
-	uint32_t grid[3], block[3], cluster[3];
-	uint32_t regs_per_thread, static_smem_bytes, dynamic_smem_bytes;
-	uint32_t is_cooperative, max_active_clusters;
-	int32_t sm_count;
-	uint32_t pad;
-};
-
+/* A launch configuration. */
 struct wt_config {
 	struct wt_config_key key;
 	int64_t config_id;
@@ -248,14 +242,6 @@ int wt_store_check(struct wt_run *run, int sqlite_code);
 
 /* ---- configs.c */
 
-struct wt_stat {
-	int64_t config_id;
-	uint32_t in_graph, is_dirty;
-	int64_t launches, time_ns, min_ns, max_ns;
-	double mean_ns, m2_ns2;
-	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns;
-};
-
 int wt_configs_load(struct wt_run *run);
 void wt_configs_fini(struct wt_run *run);
 /* 0 or -errno; each adds a row where it is new. */
@@ -263,6 +249,10 @@ int wt_configs_kernel(struct wt_run *run, const char *name, int64_t *ret_kernel_
 int wt_configs_device(struct wt_run *run, const struct wt_device *device, uint32_t *ret_gpu_idx);
 int wt_configs_config(struct wt_run *run, const struct wt_config_key *key, uint32_t gpu_idx,
                       uint32_t *ret_config_idx);
+/* The limits of a device of this run; all 0 for an unknown id. */
+const struct wt_device *wt_configs_device_of(const struct wt_run *run, int64_t device_id);
+/* The ten derived columns of `config`, in their order, as parameters `first` to `first` + 9. */
+int wt_configs_bind(sqlite3_stmt *statement, int first, const struct wt_config_values *values);
 
 /* ---- process.c */
 

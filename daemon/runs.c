@@ -14,6 +14,8 @@
 #define BACKOFF_FIRST_NS (WT_SECOND / 2)
 #define BACKOFF_MAX_NS (30 * WT_SECOND)
 #define NAME_TRIES 100
+#define TEXT_OF_(x) #x
+#define TEXT_OF(x) TEXT_OF_(x)
 
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key)
 {
@@ -174,6 +176,8 @@ static int describe(struct wt_run *run, const struct wt_segment_header *header)
 		err = set_meta(run, keep, "hostname", header->hostname);
 	if (!err)
 		err = set_meta(run, keep, "wavetap_version", WT_VERSION_TEXT);
+	if (!err)
+		err = set_meta(run, keep, "analysis_version", TEXT_OF(WT_ANALYSIS_VERSION));
 	if (!err)
 		err = set_meta(run, "INSERT OR REPLACE INTO meta VALUES (?,?)", "journal",
 		               run->is_wal ? "wal"
