@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/copy_db.h"
 #include "cli/json.h"
 #include "cli/out_file.h"
 #include "cli/run_file.h"
@@ -185,25 +186,6 @@ static int export_rows(const struct wt_run_file *run, enum export_format format,
 	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(run);
 }
 
-static int copy_database(const struct wt_run_file *run, const char *path)
-{
-	sqlite3_stmt *s = NULL;
-	int code;
-
-	/* The copy is what this connection writes; the run file itself is open read-only. */
-	sqlite3_exec(run->db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
-	code = sqlite3_prepare_v2(run->db, "VACUUM INTO ?1", -1, &s, NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
-	if (code == SQLITE_OK)
-		code = sqlite3_step(s);
-	sqlite3_finalize(s);
-	if (code == SQLITE_DONE)
-		return WT_EXIT_FINE;
-	wt_cli_error("can't copy %s to %s: %s", run->info.path, path, sqlite3_errmsg(run->db));
-	return WT_EXIT_FAILED;
-}
-
 static int export_to_file(const struct export_values *values, const struct wt_run_file *run,
                           enum export_format format, sqlite3_stmt *s)
 {
@@ -219,7 +201,7 @@ static int export_to_file(const struct export_values *values, const struct wt_ru
 		wt_cli_error("%s: %s", values->output, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	code = format == FORMAT_SQLITE ? copy_database(run, file.temporary)
+	code = format == FORMAT_SQLITE ? wt_copy_db(run, file.temporary, values->output, "export")
 	                               : export_rows(run, format, file.temporary, s);
 	if (code) {
 		wt_out_file_abort(&file);

@@ -6,6 +6,7 @@ wavetap_SOURCES = \
 	cli/busy.c cli/busy.h \
 	cli/client.c cli/client.h \
 	cli/diagnose.c cli/diagnose.h \
+	cli/copy_db.c cli/copy_db.h \
 	cli/ledger.c cli/ledger.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
@@ -35,6 +36,7 @@ wavetap_SOURCES = \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \
 	cli/cmd_diagnose.c \
+	cli/cmd_analyze.c \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
@@ -46,7 +48,7 @@ wavetap_SOURCES = \
 	cli/cmd_status.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
+wavetap_LDADD = libwtcli.a libwtstore.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
