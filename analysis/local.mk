@@ -5,6 +5,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/link.c analysis/link.h analysis/link_calls.c \
 	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
 	analysis/link_order.c analysis/map.c analysis/map.h \
+	analysis/rollup.c analysis/rollup.h \
 	analysis/occupancy.c analysis/occupancy.h \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \

@@ -199,7 +199,7 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 
 static void print_summary(const char *path, bool is_complete)
 {
-	const struct wt_report_query query = {.device_id = -1};
+	const struct wt_report_query query = {0};
 	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
 	struct wt_report report;

@@ -11,6 +11,7 @@
 #include "cli/kernel_name.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
+#include "cli/select.h"
 #include "cli/top_columns.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
@@ -20,8 +21,9 @@
 struct top_values {
 	const char *run, *columns;
 	int by, group;
-	int64_t limit, device;
+	int64_t limit;
 	bool has_full_names, is_json, is_csv;
+	struct wt_select_words select;
 };
 
 /* Indices are enum wt_report_by. */
@@ -67,8 +69,7 @@ static const struct wt_option top_options[] = {
          "rows to show, 0 for all (default: 20, all with --json and --csv)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, has_full_names), NULL,
          "whole kernel names"},
-        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct top_values, device), NULL,
-         "only the device with that id"},
+        WT_SELECT_OPTIONS(struct top_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_csv), NULL, "rows as CSV"},
@@ -87,17 +88,11 @@ static int check_values(const struct top_values *values)
 }
 
 /* Says on stderr why there are no rows. */
-static int explain_empty(const struct top_values *values, const struct wt_run_file *run,
-                         const struct wt_report *report)
+static int explain_empty(const struct wt_run_file *run, const struct wt_report *report)
 {
 	char why[400];
-	bool is_device_known = values->device < 0 || report->device_count || !report->loss.kernels;
 
-	if (is_device_known)
-		wt_report_why_empty(report, why, sizeof(why));
-	else
-		snprintf(why, sizeof(why), "no kernel ran on a device with id %lld",
-		         (long long)values->device);
+	wt_report_why_empty(report, why, sizeof(why));
 	wt_cli_error("run %s has nothing to rank: %s", run->info.id, why);
 	return WT_EXIT_NO_DATA;
 }
@@ -136,23 +131,42 @@ static int print_report(const struct top_values *values, const struct wt_run_fil
 	else if (report->row_count)
 		code = print_text(values, run, report);
 	if (!code && !report->row_count)
-		code = explain_empty(values, run, report);
+		code = explain_empty(run, report);
+	return code;
+}
+
+static int top_of(const struct top_values *values, struct wt_select *select,
+                  const struct wt_run_file *run)
+{
+	struct wt_report_query query = {
+	        .by = (enum wt_report_by)values->by,
+	        .group = (enum wt_report_group)values->group,
+	        .select = select,
+	        .has_full_names = values->has_full_names,
+	};
+	struct wt_report report;
+	int code = wt_select_apply(select, run);
+	int rc;
+
+	if (code)
+		return code;
+	rc = wt_report_load(run->db, &query, &report);
+	if (rc) {
+		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? report.problem : strerror(-rc));
+		code = WT_EXIT_FAILED;
+	} else {
+		code = print_report(values, run, &report);
+	}
+	wt_report_fini(&report);
 	return code;
 }
 
 static int run_top(void *opaque, int operand_count, char **operands)
 {
 	const struct top_values *values = opaque;
-	struct wt_report_query query = {
-	        .by = (enum wt_report_by)values->by,
-	        .group = (enum wt_report_group)values->group,
-	        .device_id = values->device,
-	        .has_full_names = values->has_full_names,
-	};
-	struct wt_report report;
+	struct wt_select select;
 	struct wt_run_file run;
 	int code = check_values(values);
-	int rc;
 
 	(void)operand_count;
 	(void)operands;
@@ -160,19 +174,16 @@ static int run_top(void *opaque, int operand_count, char **operands)
 		wt_top_list_columns(stdout);
 		return WT_EXIT_FINE;
 	}
-	if (!code)
-		code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
-	rc = wt_report_load(run.db, &query, &report);
-	if (rc) {
-		wt_cli_error("%s: %s", run.info.path, rc == -EIO ? report.problem : strerror(-rc));
-		code = WT_EXIT_FAILED;
-	} else {
-		code = print_report(values, &run, &report);
+	code = wt_select_parse("top", &values->select, &select);
+	if (!code)
+		code = wt_run_file_open(values->run, &run);
+	if (!code) {
+		code = top_of(values, &select, &run);
+		wt_run_file_close(&run);
 	}
-	wt_report_fini(&report);
-	wt_run_file_close(&run);
+	wt_select_fini(&select);
 	return code;
 }
 

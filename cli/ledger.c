@@ -414,7 +414,7 @@ static int load_window(struct loading *load, const struct wt_ledger_query *query
 		window.start_ns = query->from_ns;
 		window.end_ns = query->to_ns;
 	} else {
-		rc = wt_report_read_window(load->db, &window);
+		rc = wt_report_read_window(load->db, NULL, &window);
 	}
 	load->ledger->start_ns = window.start_ns;
 	load->ledger->end_ns = window.end_ns;

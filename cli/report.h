@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct wt_select;
+
 enum wt_report_by {
 	WT_REPORT_BY_IDLE,
 	WT_REPORT_BY_TAIL_IDLE,
@@ -29,7 +31,7 @@ enum wt_report_group { WT_REPORT_GROUP_KERNEL, WT_REPORT_GROUP_CONFIG };
 struct wt_report_query {
 	enum wt_report_by by;
 	enum wt_report_group group;
-	int64_t device_id; /* -1: all */
+	const struct wt_select *select; /* applied already; NULL: all of the run */
 	bool has_full_names;
 };
 
@@ -97,6 +99,7 @@ struct wt_report {
 	int64_t sm_count_total;
 	bool has_window;
 	int64_t start_ns, end_ns;
+	const struct wt_select *select; /* what is shown of the run; NULL: all. Losses are of all */
 	struct wt_report_loss loss;
 	struct wt_report_capture *captures;
 	size_t capture_count;

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/kernel_name.h"
 #include "cli/table.h"
+#include "cli/select.h"
 #include "cli/top_json.h"
 
 static const char needs_measurement[] = "needs a measurement: geometry can't tell";
@@ -295,6 +296,7 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 	wt_json_init(&json, out, true);
 	wt_json_object_begin(&json);
 	wt_json_put_run(&json, run);
+	wt_select_put_json(&json, report->select);
 	put_window(&json, report);
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &report->loss);

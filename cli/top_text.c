@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/phrase.h"
+#include "cli/select.h"
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
@@ -19,10 +20,39 @@ static const char *const by_text[] = {
         [WT_REPORT_BY_LAUNCHES] = "launches",
 };
 
+/* How long, and of a selected window also which part. */
+static void print_window(struct wt_phrase *line, const struct wt_report *report)
+{
+	char from[WT_TEXT_NUMBER_BYTES], to[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
+	const struct wt_select *select = report->select;
+
+	if (select && select->has_window)
+		wt_phrase_add(line, "%s to %s of %s",
+		              wt_text_ns(from, select->start_ns - select->run_start_ns),
+		              wt_text_ns(to, select->end_ns - select->run_start_ns),
+		              wt_text_ns(all, select->run_end_ns - select->run_start_ns));
+	else if (report->has_window)
+		wt_phrase_add(line, "whole run %s",
+		              wt_text_ns(all, report->end_ns - report->start_ns));
+}
+
+static void print_selection_line(struct wt_phrase *line, const struct wt_report *report)
+{
+	char what[400];
+
+	if (!report->select)
+		return;
+	wt_select_describe(report->select, what, sizeof(what));
+	if (!what[0])
+		return;
+	wt_phrase_add(line, "selected: %s", what);
+	wt_phrase_end(line);
+}
+
 static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run,
                            const struct wt_report *report)
 {
-	char number[WT_TEXT_NUMBER_BYTES];
+	char number[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
 	const struct wt_report_device *first = report->devices;
 
 	wt_phrase_add(line, "run %s", run->info.id);
@@ -33,10 +63,13 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 	else
 		wt_phrase_add(line, "%zu devices %" PRId64 " SMs", report->device_count,
 		              report->sm_count_total);
-	if (report->has_window)
-		wt_phrase_add(line, "whole run %s",
-		              wt_text_ns(number, report->end_ns - report->start_ns));
-	wt_phrase_add(line, "%s kernels", wt_text_count(number, report->total.launches));
+	print_window(line, report);
+	if (report->select)
+		wt_phrase_add(line, "%s of %s kernels",
+		              wt_text_count(number, report->total.launches),
+		              wt_text_count(all, report->select->run_launches));
+	else
+		wt_phrase_add(line, "%s kernels", wt_text_count(number, report->total.launches));
 	if (report->processes > 1)
 		wt_phrase_add(line, "%" PRId64 " processes", report->processes);
 	if (report->processes_live)
@@ -46,14 +79,17 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 }
 
 /* Loss as shares of S x window; for one device or all of them. */
-static void print_loss_line(struct wt_phrase *line, const char *who, int64_t busy_ns,
-                            int64_t wall_ns, double under, double wave, double wave_max)
+static void print_loss_line(struct wt_phrase *line, const char *who, bool is_partial,
+                            int64_t busy_ns, int64_t wall_ns, double under, double wave,
+                            double wave_max)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
 	double wall = (double)wall_ns;
 
-	wt_phrase_add(line, "%sa kernel ran %s%% of the time (what nvidia-smi shows)", who,
-	              wt_text_percent(a, (double)busy_ns, wall));
+	wt_phrase_add(line,
+	              is_partial ? "%sa selected kernel ran %s%% of the time"
+	                         : "%sa kernel ran %s%% of the time (what nvidia-smi shows)",
+	              who, wt_text_percent(a, (double)busy_ns, wall));
 	wt_phrase_add(line, "lost in kernels ~%s%% to %s%% of the GPU",
 	              wt_text_percent(a, under + wave, wall),
 	              wt_text_percent(b, under + wave_max, wall));
@@ -75,9 +111,10 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 			snprintf(who, sizeof(who),
 			         "device %" PRId64 " %.64s %" PRId64 " SMs: ", device->device_id,
 			         device->name, device->sm_count);
-		print_loss_line(
-		        line, who, device->busy_ns, wall_ns, (double)device->underfill_sm_ns / sms,
-		        (double)device->wave_sm_ns / sms, (double)device->wave_max_sm_ns / sms);
+		print_loss_line(line, who, report->select && wt_select_is_partial(report->select),
+		                device->busy_ns, wall_ns, (double)device->underfill_sm_ns / sms,
+		                (double)device->wave_sm_ns / sms,
+		                (double)device->wave_max_sm_ns / sms);
 	}
 }
 
@@ -113,8 +150,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
                        const struct wt_report *report, const struct wt_top_style *style,
                        const struct wt_top_view *view)
 {
+	const char *whole = report->select ? " in the whole run" : "";
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
-	int64_t overlap_ns = 0;
+	int64_t overlap_ns = 0, launches = report->total.launches;
 	struct wt_phrase line;
 
 	for (size_t i = 0; i < report->device_count; i++)
@@ -126,16 +164,20 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "unjudged %s %s",
 		              wt_top_format(a, &view->unit, report->total.unjudged_gpu_ns),
 		              view->unit.name);
-	wt_phrase_add(
-	        &line, "lost %s of %s", wt_text_count(a, wt_report_kernels_lost(&report->loss)),
-	        wt_text_count(b, report->total.launches + wt_report_kernels_lost(&report->loss)));
+	/* When something was lost is not known, so it can't be told how much of a selection. */
+	if (report->select)
+		launches = report->select->run_launches;
+	wt_phrase_add(&line, "lost %s of %s%s",
+	              wt_text_count(a, wt_report_kernels_lost(&report->loss)),
+	              wt_text_count(b, launches + wt_report_kernels_lost(&report->loss)), whole);
 	if (overlap_ns > 0)
 		wt_phrase_add(
 		        &line, "upper bound where kernels overlap (%s%% of TIME)",
 		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns));
 	if (report->flush_cpu_ns + report->cupti_callback_ns)
-		wt_phrase_add(&line, "own thread and callbacks %s (hooks, CUPTI not counted)",
-		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns));
+		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
+		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),
+		              whole);
 	if (style->problem)
 		wt_phrase_add(&line, "%s", style->problem);
 	if (view->is_more)
@@ -160,8 +202,10 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 		        (double)(report->end_ns - report->start_ns) * (double)report->device_count;
 	wt_phrase_init(&line, out, terminal);
 	print_run_line(&line, run, report);
+	print_selection_line(&line, report);
 	print_device_lines(&line, report);
-	wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the run", view.unit.name);
+	wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the %s", view.unit.name,
+	              report->select && report->select->has_window ? "window" : "run");
 	wt_phrase_add(&line, "ranked by %s", by_text[style->by]);
 	wt_phrase_end(&line);
 	rc = wt_top_print_table(out, terminal, report, style, &view);

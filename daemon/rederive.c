@@ -7,24 +7,17 @@
  */
 #include "config.h"
 #include "daemon/rederive.h"
+#include "analysis/rollup.h"
 #include "daemon/daemon.h"
 
 #include <errno.h>
 
 #define BATCH 4096
 
-struct rollup {
-	int64_t process_id;
-	struct wt_stat stat;
-};
-
 struct rederive {
 	struct wt_run run; /* its configurations and devices */
 	struct wt_map config_of; /* config id -> index in run.configs */
-	struct wt_map process_of; /* process id -> 0, 1, ... */
-	struct wt_map rollup_of; /* process, configuration, in a graph -> index in rollups */
-	struct rollup *rollups;
-	size_t rollups_count, rollups_room;
+	struct wt_rollups rollups;
 	sqlite3_stmt *read, *write_exec;
 	struct wt_rederived result;
 };
@@ -86,73 +79,12 @@ static int rederive_configs(struct rederive *r)
 
 /* ---- kernels */
 
-static struct rollup *add_rollup(struct rederive *r, int64_t process_id, int64_t config_id,
-                                 bool in_graph)
-{
-	if (r->rollups_count == r->rollups_room) {
-		size_t room = r->rollups_room ? 2 * r->rollups_room : 64;
-		struct rollup *more = realloc(r->rollups, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		r->rollups = more;
-		r->rollups_room = room;
-	}
-	r->rollups[r->rollups_count].process_id = process_id;
-	wt_stat_init(&r->rollups[r->rollups_count].stat, config_id, in_graph);
-	return &r->rollups[r->rollups_count++];
-}
-
-/* The place of a process among those met so far. */
-static int place_process(struct rederive *r, int64_t process_id, uint32_t *ret_place)
-{
-	uint32_t place = wt_map_get(&r->process_of, (uint64_t)process_id);
-	int err = 0;
-
-	if (place == WT_MAP_NONE) {
-		place = (uint32_t)r->process_of.count;
-		err = wt_map_set(&r->process_of, (uint64_t)process_id, place);
-	}
-	*ret_place = place;
-	return err;
-}
-
-static uint64_t rollup_key(const struct rederive *r, uint32_t process, uint32_t config,
-                           bool in_graph)
-{
-	return 2 * ((uint64_t)process * (r->run.configs_count + 1) + config) + in_graph;
-}
-
-static int add_to_rollup(struct rederive *r, const struct exec *exec, uint32_t config,
-                         const struct wt_wave_result *wave)
-{
-	struct rollup *rollup;
-	uint32_t process, at;
-	int err = place_process(r, exec->process_id, &process);
-	uint64_t key = rollup_key(r, process, config, exec->in_graph);
-
-	if (err)
-		return err;
-	at = wt_map_get(&r->rollup_of, key);
-	if (at == WT_MAP_NONE) {
-		rollup = add_rollup(r, exec->process_id, exec->config_id, exec->in_graph);
-		err = rollup ? wt_map_set(&r->rollup_of, key, (uint32_t)r->rollups_count - 1)
-		             : -ENOMEM;
-		if (err)
-			return err;
-	} else {
-		rollup = &r->rollups[at];
-	}
-	wt_stat_add(&rollup->stat, exec->start_ns, exec->end_ns, wave);
-	return 0;
-}
-
 static int rederive_exec(struct rederive *r, const struct exec *exec)
 {
 	uint32_t config = wt_map_get(&r->config_of, (uint64_t)exec->config_id);
 	struct wt_exec_values values = {0};
 	int64_t underfill, wave, wave_max;
-	int err = 0;
+	struct wt_stat *stat;
 
 	if (config == WT_MAP_NONE) {
 		snprintf(r->run.error, sizeof(r->run.error),
@@ -163,14 +95,18 @@ static int rederive_exec(struct rederive *r, const struct exec *exec)
 	if (exec->is_timed) {
 		wt_derive_exec(&r->run.configs[config].launch, exec->start_ns, exec->end_ns,
 		               &values);
-		err = add_to_rollup(r, exec, config, &values.wave);
+		stat = wt_rollups_get(&r->rollups, exec->process_id, exec->config_id,
+		                      exec->in_graph);
+		if (!stat)
+			return -ENOMEM;
+		wt_stat_add(stat, exec->start_ns, exec->end_ns, &values.wave);
 	}
 	underfill = values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL;
 	wave = values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL;
 	wave_max = values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL;
-	if (err || (underfill == exec->underfill_sm_ns && wave == exec->wave_sm_ns &&
-	            wave_max == exec->wave_max_sm_ns))
-		return err;
+	if (underfill == exec->underfill_sm_ns && wave == exec->wave_sm_ns &&
+	    wave_max == exec->wave_max_sm_ns)
+		return 0;
 	r->result.kernels.changed++;
 	return check(r, wt_db_run(r->write_exec, "innn", exec->exec_id, underfill, wave, wave_max));
 }
@@ -257,10 +193,10 @@ static int write_rollups(struct rederive *r)
 	sqlite3_stmt *insert = NULL;
 	int err = prepare(r, sql, &insert);
 
-	for (size_t i = 0; i < r->rollups_count && !err; i++) {
-		const struct wt_stat *s = &r->rollups[i].stat;
+	for (size_t i = 0; i < r->rollups.count && !err; i++) {
+		const struct wt_stat *s = &r->rollups.rows[i].stat;
 
-		err = check(r, wt_db_run(insert, "iiiiiiiriiiiii", r->rollups[i].process_id,
+		err = check(r, wt_db_run(insert, "iiiiiiiriiiiii", r->rollups.rows[i].process_id,
 		                         s->config_id, (int64_t)s->in_graph, s->launches,
 		                         s->time_ns, s->min_ns, s->max_ns, s->m2_ns2,
 		                         s->underfill_sm_ns, s->wave_sm_ns, s->wave_max_sm_ns,
@@ -268,21 +204,8 @@ static int write_rollups(struct rederive *r)
 		r->result.rollups.changed += err ? 0 : sqlite3_changes(r->run.db);
 	}
 	sqlite3_finalize(insert);
-	r->result.rollups.rows = (int64_t)r->rollups_count;
+	r->result.rollups.rows = (int64_t)r->rollups.count;
 	return err;
-}
-
-/* Does any kernel belong to that row of config_stat? */
-static bool has_rollup(const struct rederive *r, int64_t process_id, int64_t config_id,
-                       int64_t in_graph)
-{
-	uint32_t process = wt_map_get(&r->process_of, (uint64_t)process_id);
-	uint32_t config = wt_map_get(&r->config_of, (uint64_t)config_id);
-
-	return process != WT_MAP_NONE && config != WT_MAP_NONE &&
-	       (in_graph == 0 || in_graph == 1) &&
-	       wt_map_get(&r->rollup_of, rollup_key(r, process, config, in_graph != 0)) !=
-	               WT_MAP_NONE;
 }
 
 static int remove_strangers(struct rederive *r)
@@ -312,7 +235,8 @@ static int remove_strangers(struct rederive *r)
 			err = check(r, code);
 			break;
 		}
-		if (has_rollup(r, key[0], key[1], key[2]))
+		if ((key[2] == 0 || key[2] == 1) &&
+		    wt_rollups_has(&r->rollups, key[0], key[1], key[2] != 0))
 			continue;
 		err = check(r, wt_db_run(delete, "iii", key[0], key[1], key[2]));
 		r->result.rollups.changed++;
@@ -379,9 +303,7 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		sqlite3_finalize(r->write_exec);
 		wt_configs_fini(&r->run);
 		wt_map_fini(&r->config_of);
-		wt_map_fini(&r->process_of);
-		wt_map_fini(&r->rollup_of);
-		free(r->rollups);
+		wt_rollups_fini(&r->rollups);
 		free(r);
 	}
 	return err;

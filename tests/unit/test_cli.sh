@@ -201,7 +201,7 @@ json null '$.window'
 wt 3 top -r aaaa0005
 err_has "no process launched a kernel"
 wt 3 top -r aaaa0002 --device 7
-err_has "no kernel ran on a device with id 7"
+err_has 'run aaaa0002 has no device "7"; it has 1 (Testbed 4, aa)'
 wt 0 top -r aaaa0002 --device 1
 
 # ---- usage
