@@ -99,6 +99,14 @@ bool wt_select_is_partial(const struct wt_select *select);
 int wt_select_apply(struct wt_select *select, const struct wt_run_file *run);
 
 /*
+ * The same for readers of whole devices, whose SMs all kernels share: --from, --to, --device, and
+ * --rank as "the devices of these ranks", which must be theirs alone, or else nothing can be
+ * told: WT_EXIT_NO_DATA. Only the view `device` is hidden. --kernel makes temp.wt_kernel (kernel_id)
+ * and is the reader's.
+ */
+int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run);
+
+/*
  * What the selected processes, device and kernels are, as phrases for people: "kernel RE". "" if
  * only times are selected.
  */

@@ -215,29 +215,46 @@ static int explain_nothing(const struct wt_select *select, const struct wt_run_f
 	return WT_EXIT_NO_DATA;
 }
 
-static int apply(struct wt_select *select, const struct wt_run_file *run)
+/* What the words mean: the window, temp.wt_device, temp.wt_kernel, temp.wt_rank. */
+static int find_all(struct wt_select *select, const struct wt_run_file *run, bool *ret_is_empty)
 {
 	sqlite3 *db = run->db;
 	int rc = wt_select_execute(db, "PRAGMA query_only = OFF; BEGIN");
 
 	if (!rc)
 		rc = wt_select_span(db, &select->run_start_ns, &select->run_end_ns);
+	*ret_is_empty = rc == 0;
 	if (rc <= 0)
-		return rc; /* no kernel: the reader knows why */
+		return rc;
 	select->run_launches = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0);
 	rc = resolve_window(select, run);
 	if (!rc)
-		rc = wt_select_execute(
-		        db, "CREATE TEMP TABLE wt_config AS SELECT config_id FROM main.config");
+		rc = wt_select_execute(db, "CREATE TEMP TABLE wt_device AS SELECT device_id FROM "
+		                           "main.device; CREATE TEMP VIEW device AS SELECT * FROM "
+		                           "main.device WHERE device_id IN (SELECT device_id FROM "
+		                           "temp.wt_device)");
 	if (!rc)
 		rc = wt_select_device(select, run);
 	if (!rc)
 		rc = wt_select_ranks(select, run);
-	if (!rc)
-		rc = wt_select_kernels(select, run);
-	if (!rc)
-		rc = wt_select_execute(
-		        db, "CREATE UNIQUE INDEX temp.wt_config_id ON wt_config (config_id)");
+	return rc ? rc : wt_select_kernels(select, run);
+}
+
+static int apply(struct wt_select *select, const struct wt_run_file *run)
+{
+	sqlite3 *db = run->db;
+	bool is_empty;
+	int rc = find_all(select, run, &is_empty);
+
+	if (rc || is_empty)
+		return rc; /* the reader knows why it is empty */
+	rc = wt_select_execute(
+	        db,
+	        "CREATE TEMP TABLE wt_config (config_id INTEGER PRIMARY KEY); INSERT INTO "
+	        "temp.wt_config SELECT config_id FROM main.config WHERE device_id IN (SELECT "
+	        "device_id FROM temp.wt_device)%s",
+	        select->words.kernel ? " AND kernel_id IN (SELECT kernel_id FROM temp.wt_kernel)"
+	                             : "");
 	if (!rc)
 		rc = make_views(select, db);
 	if (rc)
@@ -251,13 +268,31 @@ static int apply(struct wt_select *select, const struct wt_run_file *run)
 	return rc;
 }
 
-int wt_select_apply(struct wt_select *select, const struct wt_run_file *run)
+static int apply_devices(struct wt_select *select, const struct wt_run_file *run)
+{
+	char what[300];
+	bool is_empty;
+	int rc = find_all(select, run, &is_empty);
+
+	if (rc || is_empty)
+		return rc;
+	select->is_applied = true;
+	rc = wt_select_rank_devices(select, run);
+	if (rc || wt_db_int(run->db, "SELECT count(*) FROM temp.wt_device", 0))
+		return rc;
+	wt_select_describe(select, what, sizeof(what));
+	wt_cli_error("no kernel of run %s ran on the devices selected (%s)", run->info.id, what);
+	return WT_EXIT_NO_DATA;
+}
+
+static int apply_with(struct wt_select *select, const struct wt_run_file *run,
+                      int (*how)(struct wt_select *, const struct wt_run_file *))
 {
 	int rc;
 
 	if (!wt_select_is_given(select))
 		return WT_EXIT_FINE;
-	rc = apply(select, run);
+	rc = how(select, run);
 	if (rc < 0) {
 		wt_cli_error("%s: %s", run->info.path,
 		             rc == -ENOMEM ? "out of memory" : sqlite3_errmsg(run->db));
@@ -265,4 +300,14 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run)
 	}
 	sqlite3_exec(run->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return rc;
+}
+
+int wt_select_apply(struct wt_select *select, const struct wt_run_file *run)
+{
+	return apply_with(select, run, apply);
+}
+
+int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run)
+{
+	return apply_with(select, run, apply_devices);
 }

@@ -118,12 +118,8 @@ int wt_select_device(const struct wt_select *select, const struct wt_run_file *r
 	rc = find_device(run, select->words.device, &device_id);
 	if (rc)
 		return rc;
-	return wt_select_execute(
-	        run->db,
-	        "CREATE TEMP VIEW device AS SELECT * FROM main.device WHERE device_id = "
-	        "%lld; DELETE FROM temp.wt_config WHERE config_id NOT IN "
-	        "(SELECT config_id FROM main.config WHERE device_id = %lld)",
-	        (long long)device_id, (long long)device_id);
+	return wt_select_execute(run->db, "DELETE FROM temp.wt_device WHERE device_id <> %lld",
+	                         (long long)device_id);
 }
 
 /* ---- kernels */
@@ -234,11 +230,7 @@ int wt_select_kernels(const struct wt_select *select, const struct wt_run_file *
 		rc = WT_EXIT_NO_DATA;
 	}
 	free_names(&names);
-	return rc ? rc
-	          : wt_select_execute(run->db,
-	                              "DELETE FROM temp.wt_config WHERE config_id NOT IN (SELECT "
-	                              "config_id FROM main.config WHERE kernel_id IN (SELECT "
-	                              "kernel_id FROM temp.wt_kernel))");
+	return rc;
 }
 
 /* ---- ranks */
@@ -290,4 +282,44 @@ int wt_select_ranks(const struct wt_select *select, const struct wt_run_file *ru
 		wt_cli_error("run %s has no rank of --rank %s; it has %s", run->info.id,
 		             select->words.rank, all.text);
 	return is_any ? WT_EXIT_FINE : WT_EXIT_NO_DATA;
+}
+
+int wt_select_rank_devices(const struct wt_select *select, const struct wt_run_file *run)
+{
+	static const char sql[] =
+	        "SELECT c.device_id, count(DISTINCT ifnull(p.rank IN (SELECT rank FROM "
+	        "temp.wt_rank), 0)),"
+	        " max(ifnull(p.rank IN (SELECT rank FROM temp.wt_rank), 0)) FROM main.config_stat s"
+	        " JOIN main.config c USING (config_id) JOIN main.proc p USING (process_id)"
+	        " WHERE c.device_id IN (SELECT device_id FROM temp.wt_device) GROUP BY 1";
+	sqlite3_stmt *s;
+	int rc;
+
+	if (!select->words.rank)
+		return WT_EXIT_FINE;
+	rc = wt_report_prepare(run->db, sql, &s);
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		long long device_id = sqlite3_column_int64(s, 0);
+
+		/* No rank at all (NULL) is another one, too. */
+		if (sqlite3_column_int(s, 2) && sqlite3_column_int(s, 1) > 1) {
+			wt_cli_error("device %lld ran kernels of other ranks than %s as well; what "
+			             "it did can't be told apart",
+			             device_id, select->words.rank);
+			rc = WT_EXIT_NO_DATA;
+			break;
+		}
+		rc = sqlite3_column_int(s, 2)
+		             ? 0
+		             : wt_select_execute(run->db,
+		                                 "DELETE FROM temp.wt_device WHERE device_id = "
+		                                 "%lld",
+		                                 device_id);
+		if (rc)
+			break;
+	}
+	sqlite3_finalize(s);
+	return rc;
 }

@@ -20,29 +20,26 @@ static const char *const by_text[] = {
         [WT_REPORT_BY_LAUNCHES] = "launches",
 };
 
-/* How long, and of a selected window also which part. */
-static void print_window(struct wt_phrase *line, const struct wt_report *report)
+void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select, int64_t wall_ns)
 {
 	char from[WT_TEXT_NUMBER_BYTES], to[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
-	const struct wt_select *select = report->select;
 
 	if (select && select->has_window)
 		wt_phrase_add(line, "%s to %s of %s",
 		              wt_text_ns(from, select->start_ns - select->run_start_ns),
 		              wt_text_ns(to, select->end_ns - select->run_start_ns),
 		              wt_text_ns(all, select->run_end_ns - select->run_start_ns));
-	else if (report->has_window)
-		wt_phrase_add(line, "whole run %s",
-		              wt_text_ns(all, report->end_ns - report->start_ns));
+	else
+		wt_phrase_add(line, "whole run %s", wt_text_ns(all, wall_ns));
 }
 
-static void print_selection_line(struct wt_phrase *line, const struct wt_report *report)
+void wt_top_print_selection(struct wt_phrase *line, const struct wt_select *select)
 {
 	char what[400];
 
-	if (!report->select)
+	if (!select)
 		return;
-	wt_select_describe(report->select, what, sizeof(what));
+	wt_select_describe(select, what, sizeof(what));
 	if (!what[0])
 		return;
 	wt_phrase_add(line, "selected: %s", what);
@@ -63,7 +60,8 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 	else
 		wt_phrase_add(line, "%zu devices %" PRId64 " SMs", report->device_count,
 		              report->sm_count_total);
-	print_window(line, report);
+	if (report->has_window)
+		wt_top_print_window(line, report->select, report->end_ns - report->start_ns);
 	if (report->select)
 		wt_phrase_add(line, "%s of %s kernels",
 		              wt_text_count(number, report->total.launches),
@@ -202,7 +200,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 		        (double)(report->end_ns - report->start_ns) * (double)report->device_count;
 	wt_phrase_init(&line, out, terminal);
 	print_run_line(&line, run, report);
-	print_selection_line(&line, report);
+	wt_top_print_selection(&line, report->select);
 	print_device_lines(&line, report);
 	wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the %s", view.unit.name,
 	              report->select && report->select->has_window ? "window" : "run");

@@ -235,12 +235,31 @@ err_has "sqlite is the whole run"
 [ ! -e "$tmp/part.db" ]
 ok $? "no file"
 
+# ---- whole devices: those of the ranks, if they are theirs alone
+for command in ledger "gaps --by kernel"; do
+	wt 0 $command -r "$run" --rank 3 --json
+	is "$(json '$.selection.rank')" 3 "$command: rank 3"
+	is "$(json '$.window.wall_ns')" "10$S" "the whole time"
+done
+wt 0 ledger -r "$run" --rank 3 --json
+is "$(json '$.devices[0].device_id') $(json '$.devices[1]')" "2 null" "its device"
+wt 0 ledger -r "$run" --rank 0-3 --json
+is "$(json '$.devices[0].device_id') $(json '$.devices[1].device_id')" "1 2" "all ranks: both"
+wt 3 ledger -r "$run" --rank 3 --device 1
+err_has "no kernel of run b-select ran on the devices selected (device 1  rank 3)"
+wt 0 ledger -r "$run" --device 12bb --from 2500ms --to 3500ms --json
+is "$(json '$.devices[0].active_sm_ns') $(json '$.devices[0].underfill_sm_ns')" "2$S 2$S" "half of a kernel on half of 8 SMs"
+sqlite3 -batch "$tmp/odd.db" "UPDATE config_stat SET process_id = 2 WHERE config_id = 1"
+wt 3 ledger -r "$tmp/odd.db" --rank 3
+err_has "device 1 ran kernels of other ranks than 3 as well"
+wt 0 ledger -r "$tmp/odd.db" --rank 0,3
+
 # ---- words that make no sense, before any file is looked at
 for arguments in "--from 10" "--from 0" "--to x" "--from 1m" "--from 5%" "--from --to" "--from 2s --to 1s" "--from 1s --to 1000ms" \
 	"--from -1s --to -2s" "--from 9999999999h" "--rank x" "--rank 1," "--rank ,1" "--rank 3-1" "--rank -1" "--rank 1-" "--rank 1;2" \
 	"--rank 99999999999999999999" "--kernel (" "--kernel [" "--kernel *a{" "--steps 5" "--steps :" "--steps a:b" "--steps 5:1" \
 	"--steps 1:2:3" "--steps -1:2" "--from=" "--rank=" "--device=" "--kernel=" "--steps=" "--range="; do
-	for command in "top" "export -o - --format csv"; do
+	for command in "top" "export -o - --format csv" "ledger" "gaps"; do
 		wt 2 $command -r "$tmp/no-such.db" $arguments
 		[ "$(grep -c '^wavetap: ' "$tmp/err")" -eq 1 ] && [ "$(wc -l <"$tmp/err")" -eq 2 ] && [ ! -s "$tmp/out" ]
 		ok $? "one clear line: $(head -n 1 "$tmp/err")"
