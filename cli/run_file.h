@@ -28,8 +28,9 @@ struct wt_run_file {
 /*
  * Opens the run that `spec` means (NULL: latest). WT_EXIT_FINE, or another enum wt_exit
  * after a message. "latest" is the last run with at least one second of kernels, or
- * else the last that can be read; latest~N counts back from there. Of runs with the same
- * name the last is meant.
+ * else the last that can be read; latest~N counts back among the same. A word is an id, a name, a
+ * file in the data directory, the beginning of one id, or a file, in this order. Of runs with
+ * the same name the last is meant, and that is said.
  */
 int wt_run_file_open(const char *spec, struct wt_run_file *ret_run);
 void wt_run_file_close(struct wt_run_file *run);

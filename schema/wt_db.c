@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 int wt_db_errno(int sqlite_code)
@@ -413,9 +414,23 @@ static int by_age(const void *left, const void *right)
 {
 	const struct wt_db_run_file *a = left, *b = right;
 
-	if (!a->error && !b->error && a->created_ns != b->created_ns)
+	if (a->created_ns != b->created_ns)
 		return a->created_ns < b->created_ns ? -1 : 1;
 	return strcmp(a->path, b->path);
+}
+
+/* When a file that can't be read was made: what its name says, or when it was last written. */
+static int64_t guess_created_ns(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct tm tm = {.tm_isdst = -1};
+	struct stat status;
+	time_t seconds;
+
+	if (strptime(slash ? slash + 1 : path, "%Y%m%d-%H%M%S", &tm) &&
+	    (seconds = mktime(&tm)) != (time_t)-1)
+		return (int64_t)seconds * 1000000000;
+	return stat(path, &status) ? 0 : (int64_t)status.st_mtime * 1000000000;
 }
 
 static void describe_file(const char *path, struct wt_db_run_file *ret_run)
@@ -431,6 +446,8 @@ static void describe_file(const char *path, struct wt_db_run_file *ret_run)
 			         sqlite3_errmsg(db));
 		sqlite3_close(db);
 	}
+	if (run.error)
+		run.created_ns = guess_created_ns(path);
 	snprintf(run.path, sizeof(run.path), "%s", path);
 	*ret_run = run;
 }
