@@ -115,6 +115,9 @@ void wt_select_describe(const struct wt_select *select, char *text, size_t text_
 /* The member `selection`: null without one. */
 void wt_select_put_json(struct wt_json *json, const struct wt_select *select);
 
+/* What of a value of the whole belongs to a part of it, rounded: value * part / whole. */
+int64_t wt_select_part(int64_t value, int64_t part, int64_t whole);
+
 /*
  * The run's own window, whatever is selected: from the first launch that was observed in
  * full to the end of the last activity, on whatever device. What a process did before CUPTI

@@ -9,8 +9,7 @@
 #include "cli/report_sql.h"
 #include "cli/select_impl.h"
 
-/* part / whole of what the model says of a whole kernel, rounded. */
-static int64_t part_of(int64_t value, int64_t part, int64_t whole)
+int64_t wt_select_part(int64_t value, int64_t part, int64_t whole)
 {
 	if (part == whole || whole <= 0)
 		return value;
@@ -53,13 +52,14 @@ static int add_kernel(const struct wt_select *select, sqlite3_stmt *s, struct wt
 	if (end > select->end_ns)
 		end = select->end_ns;
 	part = end - start;
-	wave.underfill_sm_ns = part_of(sqlite3_column_int64(s, COLUMN_UNDERFILL), part, whole);
+	wave.underfill_sm_ns =
+	        wt_select_part(sqlite3_column_int64(s, COLUMN_UNDERFILL), part, whole);
 	wave.is_judged = sqlite3_column_type(s, COLUMN_WAVE) != SQLITE_NULL;
 	/* What isn't judged is all that is not underfill: see split_sm_time() in wave.c. */
 	if (wave.is_judged) {
-		wave.wave_sm_ns = part_of(sqlite3_column_int64(s, COLUMN_WAVE), part, whole);
+		wave.wave_sm_ns = wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE), part, whole);
 		wave.wave_max_sm_ns =
-		        part_of(sqlite3_column_int64(s, COLUMN_WAVE_MAX), part, whole);
+		        wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE_MAX), part, whole);
 	} else {
 		wave.unjudged_sm_ns =
 		        part * sqlite3_column_int64(s, COLUMN_SMS) - wave.underfill_sm_ns;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Which run is meant: latest and latest~N among short, live, broken and equally old runs; ids and their
 # beginnings, names, files; what is told when none is, or several.
-# shellcheck disable=SC2086,SC2317 # lists of options; cleanup is called by the trap
+# shellcheck disable=SC2086,SC2181,SC2317 # lists of options; cleanup is called by the trap
 set -u
 build=${top_builddir:-.}
 if ! command -v sqlite3 >/dev/null 2>&1; then

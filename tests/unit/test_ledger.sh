@@ -167,7 +167,22 @@ is "$(for f in copies bytes time_ns exposed_ns without_time; do field "$work/cop
   "6 5509 35000 20000 1 " "and in all"
 is "$("$wavetap" copies -r "$hand" --by bytes --csv | sed -n 2p | cut -d, -f 2-5)" "HtoD,pinned to device,2,5000" "copies by bytes"
 "$wavetap" copies -r "$hand" --device 9 >"$work/out" 2>"$work/err"
-is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no copies on that device" "no copies"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no device \"9\"; it has 1 (Four, aa)" "no such device"
+# 52 to 262 us: 8 of 10 us of the 3,000 bytes, 2 of 10 us of the last byte; not the memset, nor what has no time.
+"$wavetap" copies -r "$hand" --from 52us --to 262us --device 1 --json >"$work/copies.json"
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'direction') || ' ' || (value ->> 'copies') || ' ' ||
+   (value ->> 'bytes') || ' ' || (value ->> 'time_ns') || ' ' || (value ->> 'exposed_ns'), ', ')
+   FROM json_each(CAST(readfile('$work/copies.json') AS TEXT), '\$.rows')")" \
+  "HtoD 2 1 7000 7000, HtoD 2 4400 18000 5000" "copies of a window"
+is "$(for f in copies bytes time_ns exposed_ns without_time; do field "$work/copies.json" "\$.total.$f"; done | tr '\n' ' ')" \
+  "4 4401 25000 12000 0 " "and in all"
+is "$(field "$work/copies.json" '$.selection.device')" 1 "and is told"
+ok "text: the window" grep -q '52.0us to 262.0us of 270.0us  4 copies' "$({ LC_ALL=C "$wavetap" copies -r "$hand" --from 52us \
+  --to 262us >"$work/text"; } 2>&1; echo "$work/text")"
+"$wavetap" copies -r "$hand" --from 20us --to 30us >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no copies in the selection" "none"
+"$wavetap" copies -r "$hand" --kernel x >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: --kernel: a copy is no kernel's" "copies of a kernel"
 
 "$wavetap" ledger -r "$hand" --device 9 >"$work/out" 2>"$work/err"
 is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no device \"9\"; it has 1 (Four, aa)" "no such device"
