@@ -259,7 +259,7 @@ for arguments in "--from 10" "--from 0" "--to x" "--from 1m" "--from 5%" "--from
 	"--from -1s --to -2s" "--from 9999999999h" "--rank x" "--rank 1," "--rank ,1" "--rank 3-1" "--rank -1" "--rank 1-" "--rank 1;2" \
 	"--rank 99999999999999999999" "--kernel (" "--kernel [" "--kernel *a{" "--steps 5" "--steps :" "--steps a:b" "--steps 5:1" \
 	"--steps 1:2:3" "--steps -1:2" "--from=" "--rank=" "--device=" "--kernel=" "--steps=" "--range="; do
-	for command in "top" "export -o - --format csv" "ledger" "gaps" "copies"; do
+	for command in "top" "export -o - --format csv" "ledger" "gaps" "copies" "show x"; do
 		wt 2 $command -r "$tmp/no-such.db" $arguments
 		[ "$(grep -c '^wavetap: ' "$tmp/err")" -eq 1 ] && [ "$(wc -l <"$tmp/err")" -eq 2 ] && [ ! -s "$tmp/out" ]
 		ok $? "one clear line: $(head -n 1 "$tmp/err")"
