@@ -158,6 +158,24 @@ static const struct wt_db_run_file *find_called(const struct wt_db_run_file *run
 	return NULL;
 }
 
+bool wt_run_is_path(const char *spec)
+{
+	size_t length = strlen(spec);
+
+	return strchr(spec, '/') ||
+	       (length > 3 && !strcmp(spec + length - 3, ".db") && !access(spec, F_OK));
+}
+
+const struct wt_db_run_file *wt_run_pick(const struct wt_db_run_file *runs, size_t count,
+                                         const char *spec)
+{
+	long back = parse_latest(spec);
+	bool is_told = false;
+
+	return back >= 0 ? find_latest(runs, count, back)
+	                 : find_called(runs, count, spec, &is_told);
+}
+
 static int explain_no_latest(const struct wt_db_run_file *runs, size_t count, long back,
                              const char *data_dir)
 {
@@ -241,9 +259,7 @@ int wt_run_file_open(const char *spec, struct wt_run_file *ret_run)
 		return WT_EXIT_USAGE;
 	}
 	/* A slash makes it a file; a bare word is one only if it ends so and is there. */
-	if (back < 0 &&
-	    (strchr(spec, '/') ||
-	     (strlen(spec) > 3 && !strcmp(spec + strlen(spec) - 3, ".db") && !access(spec, F_OK))))
+	if (back < 0 && wt_run_is_path(spec))
 		return open_path(spec, ret_run);
 	return open_listed(spec, back, ret_run);
 }
