@@ -13,7 +13,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h
 
 analysis_tests = tests/unit/test_gap tests/unit/test_link tests/unit/test_link_random \
-	tests/unit/test_occupancy tests/unit/test_sweep tests/unit/test_wave
+	tests/unit/test_occupancy tests/unit/test_rollup tests/unit/test_sweep tests/unit/test_wave
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
 tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
@@ -22,6 +22,8 @@ tests_unit_test_link_random_SOURCES = tests/unit/test_link_random.c tests/tap.h
 tests_unit_test_link_random_LDADD = libwtanalysis.a -lm
 tests_unit_test_occupancy_SOURCES = tests/unit/test_occupancy.c tests/tap.h
 tests_unit_test_occupancy_LDADD = libwtanalysis.a -lm
+tests_unit_test_rollup_SOURCES = tests/unit/test_rollup.c tests/tap.h
+tests_unit_test_rollup_LDADD = libwtanalysis.a -lm
 tests_unit_test_gap_SOURCES = tests/unit/test_gap.c tests/tap.h
 tests_unit_test_gap_LDADD = libwtanalysis.a -lm
 tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/tap.h
