@@ -39,7 +39,7 @@ static int add_kernel(const struct wt_select *select, sqlite3_stmt *s, struct wt
 {
 	int64_t start = sqlite3_column_int64(s, COLUMN_START);
 	int64_t end = sqlite3_column_int64(s, COLUMN_END);
-	int64_t whole = end - start, part;
+	int64_t whole, part, all;
 	struct wt_wave_result wave = {0};
 	struct wt_stat *stat = wt_rollups_get(rollups, sqlite3_column_int64(s, COLUMN_PROCESS),
 	                                      sqlite3_column_int64(s, COLUMN_CONFIG),
@@ -47,6 +47,9 @@ static int add_kernel(const struct wt_select *select, sqlite3_stmt *s, struct wt
 
 	if (!stat)
 		return -ENOMEM;
+	if (start < 0)
+		start = 0; /* a damaged file: nothing may overflow */
+	whole = end - start;
 	if (start < select->start_ns)
 		start = select->start_ns;
 	if (end > select->end_ns)
@@ -61,8 +64,9 @@ static int add_kernel(const struct wt_select *select, sqlite3_stmt *s, struct wt
 		wave.wave_max_sm_ns =
 		        wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE_MAX), part, whole);
 	} else {
-		wave.unjudged_sm_ns =
-		        part * sqlite3_column_int64(s, COLUMN_SMS) - wave.underfill_sm_ns;
+		if (__builtin_mul_overflow(part, sqlite3_column_int64(s, COLUMN_SMS), &all))
+			all = INT64_MAX;
+		wave.unjudged_sm_ns = all - wave.underfill_sm_ns;
 	}
 	wt_stat_add(stat, start, end, &wave);
 	return 0;

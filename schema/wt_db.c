@@ -425,12 +425,14 @@ static int64_t guess_created_ns(const char *path)
 	const char *slash = strrchr(path, '/');
 	struct tm tm = {.tm_isdst = -1};
 	struct stat status;
-	time_t seconds;
+	int64_t seconds = 0, ns;
 
-	if (strptime(slash ? slash + 1 : path, "%Y%m%d-%H%M%S", &tm) &&
-	    (seconds = mktime(&tm)) != (time_t)-1)
-		return (int64_t)seconds * 1000000000;
-	return stat(path, &status) ? 0 : (int64_t)status.st_mtime * 1000000000;
+	if (strptime(slash ? slash + 1 : path, "%Y%m%d-%H%M%S", &tm))
+		seconds = mktime(&tm);
+	else if (stat(path, &status) == 0)
+		seconds = status.st_mtime;
+	/* Names can tell of any year. */
+	return __builtin_mul_overflow(seconds, INT64_C(1000000000), &ns) ? INT64_MAX : ns;
 }
 
 static void describe_file(const char *path, struct wt_db_run_file *ret_run)
