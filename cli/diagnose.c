@@ -11,6 +11,7 @@
 #include "cli/diagnose.h"
 #include "cli/kernel_name.h"
 #include "cli/report_sql.h"
+#include "cli/select.h"
 #include "cli/text.h"
 
 #define KERNELS_NAMED 3 /* in the evidence of a gap */
@@ -237,11 +238,13 @@ static void find_host(struct work *work)
 	        "launching thread; look at what it does with py-spy or perf.";
 }
 
-/* "cuStreamSynchronize 12 times, 640.0ms": the calls of a class, most time first. */
+/* "cuStreamSynchronize 12 times, 640.0ms": the calls of a class in the window, most time first. */
 static int name_calls(struct work *work, int api_class, struct wt_finding *finding)
 {
+	const struct wt_select *select = work->ledger->select;
 	static const char sql[] = "SELECT a.name, count(*), sum(c.return_ns - c.entry_ns)"
 	                          " FROM api_call c JOIN api a USING (api) WHERE a.class = ?1"
+	                          " AND (?2 OR c.entry_ns < ?4 AND c.return_ns > ?3)"
 	                          " GROUP BY a.name ORDER BY 3 DESC LIMIT 3";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(work->db, sql, &s);
@@ -249,6 +252,9 @@ static int name_calls(struct work *work, int api_class, struct wt_finding *findi
 	if (rc)
 		return rc;
 	sqlite3_bind_int(s, 1, api_class);
+	sqlite3_bind_int(s, 2, !select || !select->has_window);
+	sqlite3_bind_int64(s, 3, work->ledger->start_ns);
+	sqlite3_bind_int64(s, 4, work->ledger->end_ns);
 	while ((rc = wt_report_step(s)) > 0) {
 		char count[WT_TEXT_NUMBER_BYTES], time[WT_TEXT_NUMBER_BYTES];
 

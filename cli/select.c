@@ -222,11 +222,11 @@ void wt_select_describe(const struct wt_select *select, char *text, size_t text_
 	         w->kernel ? "kernel " : "", w->kernel ? w->kernel : "");
 }
 
-static void put_time(struct wt_json *json, const char *key, bool is_given, int64_t ns)
+static void put_known(struct wt_json *json, const char *key, bool is_known, int64_t value)
 {
 	wt_json_key(json, key);
-	if (is_given)
-		wt_json_int(json, ns);
+	if (is_known)
+		wt_json_int(json, value);
 	else
 		wt_json_null(json);
 }
@@ -239,16 +239,15 @@ void wt_select_put_json(struct wt_json *json, const struct wt_select *select)
 		return;
 	}
 	wt_json_object_begin(json);
-	put_time(json, "from_ns", select->from.is_given, select->start_ns - select->run_start_ns);
-	put_time(json, "to_ns", select->to.is_given, select->end_ns - select->run_start_ns);
+	put_known(json, "from_ns", select->from.is_given, select->start_ns - select->run_start_ns);
+	put_known(json, "to_ns", select->to.is_given, select->end_ns - select->run_start_ns);
 	wt_json_key(json, "rank");
 	wt_json_string(json, select->words.rank);
 	wt_json_key(json, "device");
 	wt_json_string(json, select->words.device);
 	wt_json_key(json, "kernel");
 	wt_json_string(json, select->words.kernel);
-	wt_json_key(json, "launches");
-	wt_json_int(json, select->launches);
+	put_known(json, "launches", select->launches >= 0, select->launches);
 	wt_json_key(json, "run_launches");
 	wt_json_int(json, select->run_launches);
 	wt_json_object_end(json);

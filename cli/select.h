@@ -78,7 +78,8 @@ struct wt_select {
 	bool has_window; /* --from or --to was given */
 	int64_t run_start_ns, run_end_ns; /* of the whole run, as wt_select_span() */
 	int64_t start_ns, end_ns; /* the selected part of it */
-	int64_t launches, run_launches; /* kernels with a usable time: selected, and all */
+	int64_t launches; /* kernels with a usable time that are selected; -1: not counted */
+	int64_t run_launches; /* all of the run's */
 };
 
 /* WT_EXIT_FINE; or another enum wt_exit after a message. `ret_select` needs fini in either case. */
@@ -105,6 +106,12 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run);
  * and is the reader's.
  */
 int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run);
+
+/*
+ * After that, and after all that must see the kernels beside the selection: hides what
+ * wt_select_apply() does. Does nothing if nothing is applied. An enum wt_exit.
+ */
+int wt_select_hide_kernels(struct wt_select *select, const struct wt_run_file *run);
 
 /*
  * What the selected processes, device and kernels are, as phrases for people: "kernel RE". "" if

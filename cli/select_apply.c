@@ -240,16 +240,16 @@ static int find_all(struct wt_select *select, const struct wt_run_file *run, boo
 	return rc ? rc : wt_select_kernels(select, run);
 }
 
-static int apply(struct wt_select *select, const struct wt_run_file *run)
+static int hide_kernels(struct wt_select *select, const struct wt_run_file *run)
 {
 	sqlite3 *db = run->db;
-	bool is_empty;
-	int rc = find_all(select, run, &is_empty);
+	int rc;
 
-	if (rc || is_empty)
-		return rc; /* the reader knows why it is empty */
+	if (!select->is_applied)
+		return 0;
 	rc = wt_select_execute(
 	        db,
+	        "PRAGMA query_only = OFF; "
 	        "CREATE TEMP TABLE wt_config (config_id INTEGER PRIMARY KEY); INSERT INTO "
 	        "temp.wt_config SELECT config_id FROM main.config WHERE device_id IN (SELECT "
 	        "device_id FROM temp.wt_device)%s",
@@ -257,13 +257,24 @@ static int apply(struct wt_select *select, const struct wt_run_file *run)
 	                             : "");
 	if (!rc)
 		rc = make_views(select, db);
-	if (rc)
-		return rc;
+	if (!rc)
+		select->launches = wt_db_int(db, "SELECT sum(launches) FROM temp.config_stat", 0);
+	return rc;
+}
+
+static int apply(struct wt_select *select, const struct wt_run_file *run)
+{
+	bool is_empty;
+	int rc = find_all(select, run, &is_empty);
+
+	if (rc || is_empty)
+		return rc; /* the reader knows why it is empty */
 	select->is_applied = true;
-	select->launches = wt_db_int(db, "SELECT sum(launches) FROM temp.config_stat", 0);
+	rc = hide_kernels(select, run);
 	/* Kernels without a time are something for an export, as long as no times are asked for. */
-	if (!select->launches &&
-	    (select->has_window || !wt_db_int(db, "SELECT 1 FROM temp.kernel_exec LIMIT 1", 0)))
+	if (!rc && !select->launches &&
+	    (select->has_window ||
+	     !wt_db_int(run->db, "SELECT 1 FROM temp.kernel_exec LIMIT 1", 0)))
 		rc = explain_nothing(select, run);
 	return rc;
 }
@@ -277,6 +288,7 @@ static int apply_devices(struct wt_select *select, const struct wt_run_file *run
 	if (rc || is_empty)
 		return rc;
 	select->is_applied = true;
+	select->launches = -1; /* nobody asked */
 	rc = wt_select_rank_devices(select, run);
 	if (rc || wt_db_int(run->db, "SELECT count(*) FROM temp.wt_device", 0))
 		return rc;
@@ -310,4 +322,9 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run)
 int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run)
 {
 	return apply_with(select, run, apply_devices);
+}
+
+int wt_select_hide_kernels(struct wt_select *select, const struct wt_run_file *run)
+{
+	return apply_with(select, run, hide_kernels);
 }

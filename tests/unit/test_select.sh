@@ -254,12 +254,20 @@ wt 3 ledger -r "$tmp/odd.db" --rank 3
 err_has "device 1 ran kernels of other ranks than 3 as well"
 wt 0 ledger -r "$tmp/odd.db" --rank 0,3
 
+wt 0 diagnose -r "$run" --from 1s --to 5s --json
+is "$(json '$.window.wall_ns') $(json '$.selection.launches')" "4$S 4" "diagnose: a window, and its launches"
+wt 0 diagnose -r "$run" --device 2 --json
+is "$(json '$.selection.launches')" 1 "diagnose: a device"
+for command in diagnose ledger copies; do
+	wt 3 $command -r "$run" --kernel tail
+done
+
 # ---- words that make no sense, before any file is looked at
 for arguments in "--from 10" "--from 0" "--to x" "--from 1m" "--from 5%" "--from --to" "--from 2s --to 1s" "--from 1s --to 1000ms" \
 	"--from -1s --to -2s" "--from 9999999999h" "--rank x" "--rank 1," "--rank ,1" "--rank 3-1" "--rank -1" "--rank 1-" "--rank 1;2" \
 	"--rank 99999999999999999999" "--kernel (" "--kernel [" "--kernel *a{" "--steps 5" "--steps :" "--steps a:b" "--steps 5:1" \
 	"--steps 1:2:3" "--steps -1:2" "--from=" "--rank=" "--device=" "--kernel=" "--steps=" "--range="; do
-	for command in "top" "export -o - --format csv" "ledger" "gaps" "copies" "show x"; do
+	for command in "top" "export -o - --format csv" "ledger" "gaps" "copies" "show x" "diagnose"; do
 		wt 2 $command -r "$tmp/no-such.db" $arguments
 		[ "$(grep -c '^wavetap: ' "$tmp/err")" -eq 1 ] && [ "$(wc -l <"$tmp/err")" -eq 2 ] && [ ! -s "$tmp/out" ]
 		ok $? "one clear line: $(head -n 1 "$tmp/err")"
