@@ -7,6 +7,9 @@
  * they follow, are not kept; and the counters of `proc`, which are the evidence for what was
  * lost and must not be made to agree with the rows.
  *
+ * One thing comes out otherwise than in wavetapd: a kernel whose graph launch became known only
+ * after it was stored (CUPTI named no graph) is in the daemon's sums outside graphs, in these inside.
+ *
  * Single-threaded; blocks on the file.
  */
 #ifndef WT_REDERIVE_H
