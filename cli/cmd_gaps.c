@@ -62,6 +62,12 @@ static const struct wt_table_column cause_columns[] = {
         {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
 };
 
+/* Before the name: what the row splits into, for programs. In the order of enum wt_gap_cause. */
+#define CAUSE_COLUMN(name)                                                                         \
+	{                                                                                          \
+#name "_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0                         \
+	}
+
 static const struct wt_table_column kernel_columns[] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 5, 0},
@@ -70,6 +76,18 @@ static const struct wt_table_column kernel_columns[] = {
         {"gaps", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
         {"main_cause_sm_ns", "OF IT", WT_TABLE_RIGHT, 0, 0, 0},
+        CAUSE_COLUMN(copy),
+        CAUSE_COLUMN(graph),
+        CAUSE_COLUMN(load),
+        CAUSE_COLUMN(profiler),
+        CAUSE_COLUMN(sync),
+        CAUSE_COLUMN(alloc),
+        CAUSE_COLUMN(host),
+        CAUSE_COLUMN(launch),
+        CAUSE_COLUMN(dependency),
+        CAUSE_COLUMN(turnaround),
+        CAUSE_COLUMN(unknown),
+        CAUSE_COLUMN(undecided),
         {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
 };
 
@@ -244,6 +262,8 @@ static void add_kernel(struct wt_table *table, const struct wt_ledger_kernel *ke
 	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(cause) : NULL, NULL);
 	wt_table_add_int(table, kernel->gap_sm_ns[cause],
 	                 wt_text_percent(c, (double)kernel->gap_sm_ns[cause], (double)gap_sm_ns));
+	for (int each = 0; each < WT_GAP_CAUSE_MAX; each++)
+		wt_table_add_int(table, kernel->gap_sm_ns[each], NULL);
 	wt_table_add_string(table, full ? full : kernel->name, shown);
 	free(full);
 }

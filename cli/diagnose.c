@@ -13,6 +13,7 @@
 #include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/text.h"
+#include "schema/wt_api.h"
 
 #define KERNELS_NAMED 3 /* in the evidence of a gap */
 #define VARIANCE_LAUNCHES_MIN 20
@@ -272,15 +273,16 @@ static const struct cause_finding {
 	int api_class;
 	const char *kind, *title, *explanation, *advice;
 } cause_findings[] = {
-        {WT_GAP_SYNC, 5, "sync", "the launching thread waits for the GPU",
+        {WT_GAP_SYNC, WT_API_CLASS_SYNC, "sync", "the launching thread waits for the GPU",
          "While it waits it launches nothing, so the GPU runs dry before the next kernel comes.",
          "Synchronise less often: no .item(), .cpu() or print of a tensor in the loop, events in "
          "place of a synchronisation, pinned memory for copies."},
-        {WT_GAP_ALLOC, 7, "alloc", "allocating, freeing or building graphs holds launches up",
+        {WT_GAP_ALLOC, WT_API_CLASS_ALLOC, "alloc",
+         "allocating, freeing or building graphs holds launches up",
          "cudaMalloc and cudaFree take long, and some of them synchronise the device.",
          "A caching allocator, or memory pools (cudaMallocAsync); allocate outside the loop; build "
          "graphs once."},
-        {WT_GAP_LOAD, 8, "load", "loading or compiling code holds the GPU up",
+        {WT_GAP_LOAD, WT_API_CLASS_MODULE, "load", "loading or compiling code holds the GPU up",
          "Modules are loaded or compiled when first used.",
          "Warm up before the part that counts; keep the CUDA and Triton caches; "
          "CUDA_MODULE_LOADING=EAGER moves it to the start."},
@@ -288,7 +290,8 @@ static const struct cause_finding {
          "The GPU copies and computes at the same time if both are in flight.",
          "Pinned memory, non_blocking copies on a stream of their own, and the copies for the next "
          "step during this one; wavetap copies has directions and memory."},
-        {WT_GAP_DEPENDENCY, 4, "dependency", "streams wait for each other or for the host",
+        {WT_GAP_DEPENDENCY, WT_API_CLASS_DEPEND, "dependency",
+         "streams wait for each other or for the host",
          "An event or host function ahead of the kernel had not been reached.",
          "Fewer or later waits between streams; no host functions between kernels."},
         {WT_GAP_PROFILER, 0, "profiler", "the profiler holds the program up",
