@@ -45,12 +45,12 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_choice group_choices[] = {
         {"kernel", "one row per kernel (default)", 0},
         {"config", "one row per launch configuration", 0},
+        {"device", "one row per device", 0},
+        {"process", "one row per process", 0},
+        {"rank", "one row per rank of the job", 0},
         {"step", NULL, 1},
         {"range", NULL, 1},
         {"stream", NULL, 1},
-        {"device", NULL, 1},
-        {"process", NULL, 1},
-        {"rank", NULL, 1},
         {"graph", NULL, 1},
         {"phase", NULL, 1},
         {"duration", NULL, 1},
@@ -97,6 +97,14 @@ static int explain_empty(const struct wt_run_file *run, const struct wt_report *
 	return WT_EXIT_NO_DATA;
 }
 
+static const char *next_command(enum wt_report_group group)
+{
+	if (wt_report_is_sum(group))
+		return "wavetap top --group kernel";
+	return group == WT_REPORT_GROUP_CONFIG ? "wavetap top --by tail-idle"
+	                                       : "wavetap top --group config";
+}
+
 static int print_text(const struct top_values *values, const struct wt_run_file *run,
                       const struct wt_report *report)
 {
@@ -106,8 +114,7 @@ static int print_text(const struct top_values *values, const struct wt_run_file 
 	        .group = (enum wt_report_group)values->group,
 	        .columns = values->columns,
 	        .limit = values->limit < 0 ? DEFAULT_LIMIT : values->limit,
-	        .next = values->group == WT_REPORT_GROUP_CONFIG ? "wavetap top --by tail-idle"
-	                                                        : "wavetap top --group config",
+	        .next = next_command((enum wt_report_group)values->group),
 	        .problem = wt_kernel_name_problem(),
 	};
 	int rc;

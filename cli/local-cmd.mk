@@ -14,7 +14,7 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/program.c cli/program.h \
 	cli/report.c cli/report.h \
-	cli/report_loss.c \
+	cli/report_group.c cli/report_loss.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/select.c cli/select.h cli/select_apply.c \

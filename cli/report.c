@@ -68,7 +68,7 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	row->has_wave = sqlite3_column_int(s, 17);
 	row->has_waves = sqlite3_column_type(s, 18) != SQLITE_NULL;
 	row->waves = sqlite3_column_double(s, 18);
-	row->device_id = sqlite3_column_int64(s, 20);
+	row->device_id = is_config ? sqlite3_column_int64(s, 20) : -1;
 	for (int i = 0; i < 3; i++) {
 		row->grid[i] = sqlite3_column_int64(s, 21 + i);
 		row->block[i] = sqlite3_column_int64(s, 24 + i);
@@ -112,6 +112,8 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 	sqlite3_stmt *statement;
 	int rc;
 
+	if (wt_report_is_sum(query->group))
+		return wt_report_load_groups(db, query, report);
 	snprintf(sql, sizeof(sql), rows_sql, is_config ? "i.config_id" : "i.kernel_id");
 	rc = wt_report_prepare(db, sql, &statement);
 	if (rc)
@@ -124,6 +126,7 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 		rc = row ? read_row(statement, is_config, row) : -ENOMEM;
 		if (rc)
 			break;
+		row->group = query->group;
 		wt_report_row_add(&report->total, row);
 	}
 	sqlite3_finalize(statement);
@@ -160,6 +163,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	        {x->time_ns, y->time_ns},
 	        {y->kernel_id, x->kernel_id},
 	        {y->config_id, x->config_id},
+	        {y->group_id, x->group_id},
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -171,10 +175,14 @@ static int compare_rows(const void *a, const void *b, void *context)
 /* Names for people. Short ones are made together, so that different kernels look different. */
 static int name_rows(struct wt_report *report, bool has_full_names)
 {
-	const char **names = calloc(report->row_count + 1, sizeof(*names));
+	const char **names;
 	char **shown = NULL;
-	int rc = names ? 0 : -ENOMEM;
+	int rc;
 
+	if (report->row_count && wt_report_is_sum(report->rows[0].group))
+		return 0; /* they have their words already */
+	names = calloc(report->row_count + 1, sizeof(*names));
+	rc = names ? 0 : -ENOMEM;
 	for (size_t i = 0; !rc && i < report->row_count; i++)
 		names[i] = report->rows[i].kernel;
 	if (!rc && !has_full_names)
@@ -225,7 +233,6 @@ static int load_devices(sqlite3 *db, struct wt_report *report)
 		device->wave_sm_ns = sqlite3_column_int64(s, 7);
 		device->wave_max_sm_ns = sqlite3_column_int64(s, 8);
 		device->unjudged_sm_ns = sqlite3_column_int64(s, 9);
-		report->sm_count_total += device->sm_count;
 		rc = wt_report_copy_text(s, 1, &device->name);
 		if (!rc)
 			rc = wt_report_copy_text(s, 2, &device->uuid);
@@ -369,6 +376,10 @@ void wt_report_fini(struct wt_report *report)
 		free(report->rows[i].kernel_shown);
 		free(report->rows[i].model_reason);
 		free(report->rows[i].limiter);
+		free(report->rows[i].device);
+		free(report->rows[i].device_uuid);
+		free(report->rows[i].process);
+		free(report->rows[i].hostname);
 	}
 	for (size_t i = 0; i < report->device_count; i++) {
 		free(report->devices[i].name);

@@ -24,6 +24,10 @@ void *wt_report_append(void *array_at, size_t *count, size_t element_bytes);
  */
 int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt_report *report);
 
+/* report_group.c: rows and total of a query grouped by device, process or rank. 0 or -errno. */
+int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
+                          struct wt_report *report);
+
 /* report_loss.c: within the caller's transaction. 0 or -errno. */
 int wt_report_read_loss(sqlite3 *db, struct wt_report *report);
 int wt_report_read_processes(sqlite3 *db, struct wt_report *report);

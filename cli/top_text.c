@@ -46,20 +46,39 @@ void wt_top_print_selection(struct wt_phrase *line, const struct wt_select *sele
 	wt_phrase_end(line);
 }
 
+static bool is_alike(const struct wt_report_device *a, const struct wt_report_device *b)
+{
+	return a->sm_count == b->sm_count && !strcmp(a->name, b->name);
+}
+
+/* "8x NVIDIA H200 132 SMs"; of mixed devices each kind, in the order of their ids. */
+static void print_devices(struct wt_phrase *line, const struct wt_report *report)
+{
+	const struct wt_report_device *devices = report->devices;
+
+	for (size_t i = 0; i < report->device_count; i++) {
+		size_t before = 0, count = 1;
+
+		while (before < i && !is_alike(&devices[before], &devices[i]))
+			before++;
+		if (before < i)
+			continue; /* counted with the first of its kind */
+		for (size_t k = i + 1; k < report->device_count; k++)
+			count += is_alike(&devices[k], &devices[i]);
+		wt_phrase_add(line, "%s%zux %s %" PRId64 " SMs", i ? "+ " : "", count,
+		              devices[i].name, devices[i].sm_count);
+	}
+}
+
 static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run,
                            const struct wt_report *report)
 {
 	char number[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
-	const struct wt_report_device *first = report->devices;
 
 	wt_phrase_add(line, "run %s", run->info.id);
 	if (run->info.name[0])
 		wt_phrase_add(line, "%s", run->info.name);
-	if (report->device_count == 1)
-		wt_phrase_add(line, "1x %s %" PRId64 " SMs", first->name, first->sm_count);
-	else
-		wt_phrase_add(line, "%zu devices %" PRId64 " SMs", report->device_count,
-		              report->sm_count_total);
+	print_devices(line, report);
 	if (report->has_window)
 		wt_top_print_window(line, report->select, report->end_ns - report->start_ns);
 	if (report->select)
@@ -190,20 +209,28 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 {
 	struct wt_top_view view = {.report = report};
 	struct wt_phrase line;
+	const char *what;
 	int rc = wt_top_check_columns(style);
 
 	if (rc)
 		return rc;
 	view.unit = wt_top_choose_unit((double)report->total.time_ns);
-	if (report->has_window)
-		view.wall_gpu_ns =
-		        (double)(report->end_ns - report->start_ns) * (double)report->device_count;
+	for (size_t i = 0; report->has_window && i < report->device_count; i++)
+		view.total_sm_ns += (double)(report->end_ns - report->start_ns) *
+		                    (double)report->devices[i].sm_count;
 	wt_phrase_init(&line, out, terminal);
 	print_run_line(&line, run, report);
 	wt_top_print_selection(&line, report->select);
 	print_device_lines(&line, report);
-	wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the %s", view.unit.name,
-	              report->select && report->select->has_window ? "window" : "run");
+	what = report->select && report->select->has_window ? "window" : "run";
+	if (report->device_count > 1)
+		wt_phrase_add(
+		        &line,
+		        "LOST..TIME: %s of a whole GPU over the %s, ALL%% of the SMs of all %zu",
+		        view.unit.name, what, report->device_count);
+	else
+		wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the %s", view.unit.name,
+		              what);
 	wt_phrase_add(&line, "ranked by %s", by_text[style->by]);
 	wt_phrase_end(&line);
 	rc = wt_top_print_table(out, terminal, report, style, &view);

@@ -109,10 +109,11 @@ out_has "lost 4 kernel times: not usable, so not ranked"
 # ---- two devices: SM-time is divided by the SMs of its own
 "$make_run" "$tmp/pair.db" pair job-pair 1
 wt 0 top -r "$tmp/pair.db"
-out_has "2 devices 12 SMs"
+out_has "1x Testbed 4 4 SMs  + 1x Testbed 8 8 SMs"
+out_has "LOST..TIME: ms of a whole GPU over the run, ALL% of the SMs of all 2"
 out_has "device 1 Testbed 4 4 SMs: a kernel ran 70.0% of the time"
 out_has "device 2 Testbed 8 8 SMs: a kernel ran 10.0% of the time"
-out_matches '^1 +~2500 +12\.5 +~2500 +0 +0 +5000 +3 .* 0\.50  half$'
+out_matches '^1 +~2500 +10\.0 +~2500 +0 +0 +5000 +3 .* 0\.50  half$'
 wt 0 top -r "$tmp/pair.db" --device 2
 out_matches '^1 +~500 +5\.0 +~500 +0 +0 +1000 +1 .* half$'
 out_has "under ~5.0 wave ~0.0"
@@ -190,6 +191,57 @@ ok $? "CSV: a heading and three rows"
 out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,8000000000,0,0,,,0,8000000000,,0,'
 grep -qF '"ev'"$(printf '\033')"'il,""x"' "$tmp/out"
 ok $? "CSV quotes commas and quotes"
+
+# ---- rows that sum a device, a process or a rank: each sums to the same total
+"$make_run" "$tmp/ranks.db" ranks job-ranks 1
+wt 0 top -r "$tmp/ranks.db" --group device
+out_matches '^2 +~2750 +9\.2 .* 8000 +5 +3  device 1  4 SMs  Testbed 4  aa$'
+out_matches '^1 +~1500 +10\.0 .* 3000 +3 +2  device 2  8 SMs  Testbed 8  bb$'
+out_has "DEVICE"
+out_has "next: wavetap top --group kernel"
+wt 0 top -r "$tmp/ranks.db" --group process
+out_matches '^1 +~3250 +12\.5 .* 9000 +6 +3  pid 42  rank 0 of 2  2 devices  app --x$'
+out_matches '^2 +~500 +3\.3 .* 1000 +1 +1  pid 43  rank 1 of 2  device 2  app --rank$'
+out_matches '^3 +~500 +3\.3 .* 1000 +1 +1  pid 44  device 2  app --rank$'
+wt 0 top -r "$tmp/ranks.db" --group rank --limit 2
+out_matches '^1 +~3250 .*  rank 0 of 2  1 process  2 devices$'
+out_matches '^ +~500 +3\.3 .* 1 more$'
+wt 0 top -r "$tmp/ranks.db" --group rank --columns rank,device,id,grid,waves,kernel
+out_matches '^1 +\. +\. +\. +\.  rank 0 of 2 '
+out_matches '  no rank  1 process  device 2$'
+wt 0 top -r "$tmp/ranks.db" --group process --device 2 --by time
+out_matches '^1 +~500 .* 1000 +1 +1  pid 42  rank 0 of 2  device 2  app --x$'
+for group in kernel config device process rank; do
+	wt 0 top -r "$tmp/ranks.db" --group $group --json
+	json 23000000000 '$.total.idle_sm_ns'
+	sums=$("$make_run" sums "$tmp/out")
+	[ "$sums" = "8|11000000000|23000000000|6000000000|4000000000|4250000000" ]
+	ok $? "--group $group: rows and total agree (launches, time, idle, wave_max, unjudged, gpu: $sums)"
+	wt 0 top -r "$tmp/ranks.db" --group $group --csv
+	[ "$(head -n 1 "$tmp/out" | tr ',' '\n' | grep -cE '^(device_id|device|process_id|pid|rank|world_size)$')" -eq 6 ]
+	ok $? "--group $group: the CSV has the columns of groups"
+done
+wt 0 top -r "$tmp/ranks.db" --group device --json
+json 1 '$.rows[1].device_id'
+json 'Testbed 8' '$.rows[0].device'
+json bb '$.rows[0].device_uuid'
+json 8 '$.rows[0].sms'
+json 3 '$.rows[0].processes'
+json null '$.rows[0].rank'
+json null '$.rows[0].kernel_id'
+json 'not of one kernel' '$.rows[0].reason.waves'
+wt 0 top -r "$tmp/ranks.db" --group process --json
+json 42 '$.rows[0].pid'
+json 'app --x' '$.rows[0].process'
+json host '$.rows[0].hostname'
+json null '$.rows[0].device_id'
+json 2 '$.rows[0].devices'
+json 2 '$.rows[1].device_id'
+json 1 '$.rows[1].rank'
+json 2 '$.rows[1].world_size'
+json null '$.rows[2].rank'
+wt 0 top -r "$tmp/ranks.db" --group rank --csv
+out_matches '^,,,,6,0,9000000000,'
 
 # ---- no data
 wt 3 top -r aaaa0004
