@@ -22,7 +22,7 @@
 #include "cli/shm_room.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
-#include "schema/wt_segment.h"
+#include "schema/wt_run_key.h"
 
 #define DRAIN_TIMEOUT_MS 15000
 #define SUMMARY_ROWS 3
@@ -109,8 +109,8 @@ static void make_key(char key[WT_RUN_KEY_BYTES])
 	uint64_t random = 0;
 	struct timespec now;
 
-	if (given && given[0] && strlen(given) < WT_RUN_KEY_BYTES) {
-		snprintf(key, WT_RUN_KEY_BYTES, "%s", given);
+	if (given && given[0]) {
+		wt_run_key_set(key, given);
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);

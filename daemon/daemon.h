@@ -85,6 +85,10 @@ void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int3
                       uint64_t start_ticks);
 enum wt_life wt_liveness_poll(struct wt_liveness *liveness);
 void wt_liveness_close(struct wt_liveness *liveness);
+/* The pid here of a process of that namespace; 0: it is gone, or can't be seen from here. */
+int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks);
+/* Is it the daemon's own pid namespace, as far as known? */
+bool wt_liveness_is_here(uint64_t pid_namespace);
 
 /* Parent and start time from /proc/PID/stat. 0 or -errno. */
 int wt_proc_stat(int32_t pid, int32_t *ret_ppid, uint64_t *ret_start_ticks, char *ret_state);
@@ -218,7 +222,7 @@ struct wt_daemon;
 struct wt_process;
 
 /* The run key of a segment: its own, or one made from its ancestors. */
-void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES]);
+void wt_run_key(const struct wt_segment_header *header, char key[WT_RUN_KEY_BYTES]);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
 /* Opens the run file if it is time to try. 0 or -errno. */
@@ -226,8 +230,10 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
                 const struct wt_segment_header *header, int64_t now_ns);
 /* Forgets all that is in memory and tries again later. `err` is why (-errno). */
 void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns);
-/* The file of a key in the data directory: 0, -ENOENT or another -errno. */
-int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BYTES]);
+/* This daemon's file of a key: 0, -ENOENT or another -errno. */
+int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES]);
+/* Where this daemon is, such that no other writes the same run files: into daemon->place. */
+void wt_run_set_place(struct wt_daemon *daemon);
 void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */
@@ -396,6 +402,7 @@ struct wt_daemon {
 	char lock_path[WT_PATH_BYTES];
 	char sock_path[WT_PATH_BYTES];
 	char prefix[NAME_MAX + 1]; /* of segment names */
+	char place[80]; /* boot and shared-memory folder */
 	int64_t idle_ns;
 	int64_t started_ns;
 	bool is_foreground, is_spawned, is_stopping;

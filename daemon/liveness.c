@@ -120,6 +120,24 @@ static int32_t find_across(uint64_t pid_namespace, int32_t pid, uint64_t start_t
 	return found;
 }
 
+bool wt_liveness_is_here(uint64_t pid_namespace)
+{
+	return !pid_namespace || pid_namespace == namespace_of("self");
+}
+
+int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks)
+{
+	uint64_t start;
+	int32_t ppid;
+	char state;
+
+	if (pid <= 0)
+		return 0;
+	if (!wt_liveness_is_here(pid_namespace))
+		return find_across(pid_namespace, pid, start_ticks);
+	return wt_proc_stat(pid, &ppid, &start, &state) == 0 && start == start_ticks ? pid : 0;
+}
+
 void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int32_t pid,
                       uint64_t start_ticks)
 {

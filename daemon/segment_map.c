@@ -10,6 +10,7 @@
  * Main thread only. Does not block.
  */
 #include "daemon/daemon.h"
+#include "schema/wt_run_key.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -87,21 +88,12 @@ void wt_text_mend(char *text)
 	unsigned char *at = (unsigned char *)text;
 
 	while (*at) {
-		int follow = *at < 0x80    ? 0
-		             : *at >= 0xf0 ? 3
-		             : *at >= 0xe0 ? 2
-		             : *at >= 0xc2 ? 1
-		                           : -1;
+		int length = wt_utf8_length(at);
 
-		if (*at > 0xf4)
-			follow = -1;
-		for (int i = 1; i <= follow; i++)
-			if ((at[i] & 0xc0) != 0x80)
-				follow = -1;
-		if (follow < 0)
-			*at++ = '?';
+		if (length)
+			at += length;
 		else
-			at += follow + 1;
+			*at++ = '?';
 	}
 }
 

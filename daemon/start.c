@@ -241,6 +241,7 @@ int wt_start(int argc, char **argv, struct wt_daemon *daemon)
 		wt_log_line("%s: %s", daemon->data_dir, strerror(-err));
 		return 2;
 	}
+	wt_run_set_place(daemon);
 	err = raise_limits();
 	if (err) {
 		wt_log_line("limits: %s", strerror(-err));

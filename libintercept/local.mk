@@ -17,6 +17,7 @@ libwavetap_so_SOURCES = \
 	libintercept/dlsym.c \
 	libintercept/early.c \
 	libintercept/facts.c \
+	libintercept/launcher.c \
 	libintercept/hooks.c \
 	libintercept/launch.c \
 	libintercept/libc.c \

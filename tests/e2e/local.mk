@@ -7,6 +7,7 @@ e2e_tests = \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \
 	tests/e2e/0210-devices.sh \
+	tests/e2e/0220-run-keys.sh \
 	tests/e2e/0300-endings.sh \
 	tests/e2e/0400-kill9.sh \
 	tests/e2e/0500-surroundings.sh \

@@ -87,8 +87,8 @@ static void open_device(int ordinal)
 	wtcu_device handle;
 
 	APP_CHECK(app.device_get(&handle, ordinal));
-	APP_CHECK(app.device_attribute(&device->sm_count, WTCU_DEVICE_MULTIPROCESSOR_COUNT,
-	                               handle));
+	APP_CHECK(
+	        app.device_attribute(&device->sm_count, WTCU_DEVICE_MULTIPROCESSOR_COUNT, handle));
 	APP_CHECK(app.primary_retain(&device->places[0].context, handle));
 	APP_CHECK(app.ctx_set(device->places[0].context));
 	furnish(&device->places[0]);
@@ -127,15 +127,13 @@ static void launch_round(void)
 	for (int n = 0; n < opt.launches; n++)
 		for (int i = 0; i < opt.devices * opt.contexts * opt.streams; i++) {
 			struct device *device = &devices[i % opt.devices];
-			struct place *place =
-			        &device->places[i / opt.devices % opt.contexts];
+			struct place *place = &device->places[i / opt.devices % opt.contexts];
 			wtcu_stream stream = place->streams[i / opt.devices / opt.contexts];
 			int grid = opt.grid ? opt.grid : device->sm_count + 1;
 
 			APP_CHECK(app.ctx_set(place->context));
-			APP_CHECK(app.launch(n % 3 ? place->work : place->other,
-			                     (unsigned int)grid, 1, 1, 256, 1, 1, 0, stream, params,
-			                     NULL));
+			APP_CHECK(app.launch(n % 3 ? place->work : place->other, (unsigned int)grid,
+			                     1, 1, 256, 1, 1, 0, stream, params, NULL));
 			device->launches++;
 		}
 }
