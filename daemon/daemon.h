@@ -77,12 +77,19 @@ struct wt_liveness {
 	int pidfd; /* -1: see below */
 	int32_t pid; /* in the daemon's namespace; 0 = not known */
 	uint64_t start_ticks;
+	int file_fd; /* its segment, where that alone tells; the caller's; -1 = not */
+	int64_t asked_ns;
 	enum wt_life life; /* without a pidfd: what is known */
 };
 
-/* Finds the process of a segment. Never fails: at worst its life is unknown. */
+/*
+ * Finds the process of a segment, which the caller has open, and nobody else of ours: `fd`, or -1.
+ * Never fails: at worst its life is unknown.
+ */
 void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int32_t pid,
-                      uint64_t start_ticks);
+                      uint64_t start_ticks, int fd);
+/* Does anybody beside us have the file of `fd` open or mapped? Dead: nobody. */
+enum wt_life wt_liveness_by_file(int fd);
 enum wt_life wt_liveness_poll(struct wt_liveness *liveness);
 void wt_liveness_close(struct wt_liveness *liveness);
 /* The pid here of a process of that namespace; 0: it is gone, or can't be seen from here. */
@@ -361,12 +368,16 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 
 /* ---- scan.c */
 
+/* A daemon in the namespace of a segment's maker takes milliseconds to find it. */
+#define WT_FOREIGN_NS (5 * WT_SECOND)
+
 struct wt_refused {
 	struct wt_refused *next;
 	char name[NAME_MAX + 1];
 	char why[160];
 	ino_t ino;
 	bool is_making; /* still without its magic */
+	bool is_foreign; /* of another user id that is ours here: see scan.c */
 	int64_t first_ns, since_ns; /* first and last tried */
 	struct wt_liveness liveness;
 };
@@ -374,6 +385,8 @@ struct wt_refused {
 /* Looks for new segments; `is_forced`: also again at those just refused. 0 or -errno of the folder. */
 int wt_scan(struct wt_daemon *daemon, int64_t now_ns, bool is_forced);
 void wt_scan_fini(struct wt_daemon *daemon);
+/* A segment of this data directory, whoever made it? */
+bool wt_scan_is_segment_name(const struct wt_daemon *daemon, const char *name);
 /* Removes the file of a process that is done, if it is still the same file. */
 void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);
 
@@ -402,6 +415,7 @@ struct wt_daemon {
 	char lock_path[WT_PATH_BYTES];
 	char sock_path[WT_PATH_BYTES];
 	char prefix[NAME_MAX + 1]; /* of segment names */
+	char dirhash[20]; /* in them, with dashes around it */
 	char place[80]; /* boot and shared-memory folder */
 	int64_t idle_ns;
 	int64_t started_ns;

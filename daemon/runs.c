@@ -5,8 +5,8 @@
  * and place, in 8 hex digits; it is the run's id too. The same key finds the same file again;
  * meta.run_key and meta.place decide, not the name.
  *
- * PLACE is the boot of the kernel and the shared-memory folder: within one there is one daemon to
- * a data directory, so no two daemons ever write one run file. A job on several hosts has the
+ * PLACE is the boot of the kernel, the shared-memory folder and the user id: within it there is one
+ * daemon to a data directory, so no two daemons ever write one run file. A job on several hosts has the
  * same key on all of them, and where they share their home folder, the same data directory.
  */
 #include "config.h"
@@ -51,8 +51,9 @@ void wt_run_set_place(struct wt_daemon *daemon)
 		fclose(file);
 	}
 	(void)stat(wt_path_shm_dir(), &status); /* if it is not there, the daemon can't start */
-	snprintf(daemon->place, sizeof(daemon->place), "%s:%llx:%llx", boot_id,
-	         (unsigned long long)status.st_dev, (unsigned long long)status.st_ino);
+	snprintf(daemon->place, sizeof(daemon->place), "%s:%llx:%llx:%u", boot_id,
+	         (unsigned long long)status.st_dev, (unsigned long long)status.st_ino,
+	         (unsigned)geteuid());
 }
 
 /* What the run is called by: its id, and the end of its file's name. */

@@ -159,6 +159,8 @@ static int set_paths(struct wt_daemon *daemon)
 		err = wt_path_shm(seg, daemon->data_dir, "-");
 	if (!err)
 		snprintf(daemon->prefix, sizeof(daemon->prefix), "%s", strrchr(seg, '/') + 1);
+	snprintf(daemon->dirhash, sizeof(daemon->dirhash), "-%016llx-",
+	         (unsigned long long)wt_fnv1a(daemon->data_dir, strlen(daemon->data_dir)));
 	return err;
 }
 
