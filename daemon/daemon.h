@@ -94,7 +94,7 @@ enum wt_life wt_liveness_poll(struct wt_liveness *liveness);
 void wt_liveness_close(struct wt_liveness *liveness);
 /* The pid here of a process of that namespace; 0: it is gone, or can't be seen from here. */
 int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks);
-/* Is it the daemon's own pid namespace, as far as known? */
+/* Is it surely the daemon's own pid namespace? */
 bool wt_liveness_is_here(uint64_t pid_namespace);
 
 /* Parent and start time from /proc/PID/stat. 0 or -errno. */

@@ -130,7 +130,7 @@ static int32_t find_across(uint64_t pid_namespace, int32_t pid, uint64_t start_t
 
 bool wt_liveness_is_here(uint64_t pid_namespace)
 {
-	return !pid_namespace || pid_namespace == namespace_of("self");
+	return pid_namespace && pid_namespace == namespace_of("self");
 }
 
 int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks)
@@ -162,6 +162,8 @@ void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int3
 	char state;
 
 	*liveness = (struct wt_liveness){.pidfd = -1, .start_ticks = start_ticks, .file_fd = -1};
+	if (!start_ticks)
+		pid = 0; /* it had no /proc to know itself by: a pid alone is nothing */
 	if (pid > 0 && !wt_liveness_is_here(pid_namespace))
 		pid = find_across(pid_namespace, pid, start_ticks);
 	if (pid <= 0) {

@@ -125,6 +125,11 @@ void wt_run_key(const struct wt_segment_header *header, char key[WT_RUN_KEY_BYTE
 		snprintf(key, WT_RUN_KEY_BYTES, "%s", header->run_key);
 		return;
 	}
+	if (!header->start_ticks) { /* without /proc all first processes of containers look alike */
+		snprintf(key, WT_RUN_KEY_BYTES, "segment:%016llx",
+		         (unsigned long long)wt_fnv1a(header->uuid, sizeof(header->uuid)));
+		return;
+	}
 	for (uint32_t i = 0; i < header->ancestor_count && i < WT_ANCESTORS_MAX; i++) {
 		const struct wt_ancestor *above = &header->ancestor[i];
 		int32_t pid =

@@ -134,6 +134,11 @@ uint64_t wt_facts_start_ticks(void);
 uint64_t wt_facts_pid_namespace(void);
 void wt_facts_random(void *bytes, size_t length);
 
+/* ---- leave.c */
+
+/* Where the daemon may end with us: waits, for a bounded time, until it has stored the rest. */
+void wt_leave_container(struct wt_view *view);
+
 /* ---- launcher.c */
 
 void wt_launcher_rank(struct wt_segment_header *header);

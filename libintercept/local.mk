@@ -18,6 +18,7 @@ libwavetap_so_SOURCES = \
 	libintercept/early.c \
 	libintercept/facts.c \
 	libintercept/launcher.c \
+	libintercept/leave.c \
 	libintercept/hooks.c \
 	libintercept/launch.c \
 	libintercept/libc.c \

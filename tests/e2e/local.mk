@@ -13,6 +13,7 @@ e2e_tests = \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0520-clocks.sh \
+	tests/e2e/0530-containers.sh \
 	tests/e2e/0600-profiler.sh \
 	tests/e2e/0700-no-strangers.sh \
 	tests/e2e/0800-truth.sh \
