@@ -9,6 +9,7 @@ e2e_tests = \
 	tests/e2e/0210-devices.sh \
 	tests/e2e/0220-run-keys.sh \
 	tests/e2e/0300-endings.sh \
+	tests/e2e/0310-processes.sh \
 	tests/e2e/0400-kill9.sh \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0510-limits-and-ends.sh \
