@@ -50,7 +50,8 @@ void wt_leave_container(struct wt_view *view)
 		return;
 	for (int waited_ms = 0; waited_ms < LEAVE_LIMIT_MS && !is_taken(view, since_ns);
 	     waited_ms += LEAVE_POLL_MS) {
-		if (waited_ms % LEAVE_CHECK_MS == 0 && !wt_daemon_is_expected(view->header->data_dir))
+		if (waited_ms % LEAVE_CHECK_MS == 0 &&
+		    !wt_daemon_is_expected(view->header->data_dir))
 			break;
 		(void)nanosleep(&pause, NULL);
 	}
