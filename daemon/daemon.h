@@ -228,8 +228,8 @@ struct wt_run {
 struct wt_daemon;
 struct wt_process;
 
-/* The run key of a segment: its own, or one made from its ancestors. */
-void wt_run_key(const struct wt_segment_header *header, char key[WT_RUN_KEY_BYTES]);
+/* The run key of a segment: its own, or one made from its ancestors. `pid` as seen here, or 0. */
+void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES]);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
 /* Opens the run file if it is time to try. 0 or -errno. */

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 
 #define ENVIRON_BYTES_MAX (4u * 1024 * 1024)
+#define SEARCHES_MAX 4
 
 struct environ_facts {
 	bool is_known; /* false: not ours to read, or a corpse that nobody has reaped */
@@ -78,27 +79,56 @@ static struct environ_facts read_environ(int32_t pid)
 struct climb {
 	int32_t top_pid;
 	uint64_t top_start;
-	bool is_top_outside; /* its pid is one of the daemon's namespace */
 	bool is_top_rank; /* preloads, and was started as a rank */
+	bool is_ours; /* the pid is one of the daemon's namespace */
 };
 
-/* One more process that is there, `pid` as the daemon sees it. */
-static void climb_to(struct climb *climb, int32_t pid, int32_t pid_in_key, uint64_t start,
-                     bool is_outside)
+/* One more process that is there. */
+static void climb_to(struct climb *climb, int32_t pid, uint64_t start)
 {
 	struct environ_facts facts = read_environ(pid);
 
 	/* Right above a rank stands who started it. */
 	if (!facts.is_known || (!facts.is_preloading && (!climb->is_top_rank || facts.is_rank)))
 		return;
-	climb->top_pid = pid_in_key;
+	climb->top_pid = pid;
 	climb->top_start = start;
-	climb->is_top_outside = is_outside;
 	climb->is_top_rank = facts.is_preloading && facts.is_rank;
+	climb->is_ours = true;
 }
 
-/* On from a process of another namespace through those that see this namespace from outside. */
-static void climb_outside(struct climb *climb, int32_t pid)
+/* All that are above the process, as the library noted them; those in between may be gone. */
+static void climb_noted(struct climb *climb, const struct wt_segment_header *header)
+{
+	for (uint32_t i = 0; i < header->ancestor_count && i < WT_ANCESTORS_MAX; i++) {
+		const struct wt_ancestor *above = &header->ancestor[i];
+
+		if (wt_liveness_find(header->pid_namespace, above->pid, above->start_ticks))
+			climb_to(climb, above->pid, above->start_ticks);
+	}
+}
+
+/* The lowest that is there, as a pid of ours. Each look goes through all of /proc. */
+static int32_t find_lowest(const struct wt_segment_header *header, int32_t own_pid)
+{
+	uint64_t start;
+	int32_t parent, pid = 0;
+	char state;
+
+	if (own_pid > 0 && wt_proc_stat(own_pid, &parent, &start, &state) == 0 &&
+	    start == header->start_ticks)
+		return own_pid;
+	for (uint32_t i = 0; i < header->ancestor_count && i < SEARCHES_MAX && !pid; i++)
+		pid = wt_liveness_find(header->pid_namespace, header->ancestor[i].pid,
+		                       header->ancestor[i].start_ticks);
+	return pid;
+}
+
+/*
+ * From a process of another pid namespace all the way up as it looks from here: also through those
+ * outside, which the process itself could not see.
+ */
+static void climb_seen(struct climb *climb, int32_t pid)
 {
 	uint64_t start, below = UINT64_MAX;
 	int32_t parent;
@@ -107,19 +137,17 @@ static void climb_outside(struct climb *climb, int32_t pid)
 	for (int depth = 0; pid > 0 && depth < WT_ANCESTORS_MAX; depth++) {
 		if (wt_proc_stat(pid, &parent, &start, &state) || start > below)
 			return;
-		if (depth > 0)
-			climb_to(climb, pid, pid, start, true);
+		climb_to(climb, pid, start);
 		below = start;
 		pid = parent;
 	}
 }
 
-void wt_run_key(const struct wt_segment_header *header, char key[WT_RUN_KEY_BYTES])
+void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES])
 {
 	bool is_here = wt_liveness_is_here(header->pid_namespace);
 	/* The process itself preloads us, and may be gone already. */
-	struct climb climb = {header->pid, header->start_ticks, is_here, header->is_rank};
-	int32_t highest = wt_liveness_find(header->pid_namespace, header->pid, header->start_ticks);
+	struct climb climb = {header->pid, header->start_ticks, header->is_rank, is_here};
 
 	if (header->run_key[0]) {
 		snprintf(key, WT_RUN_KEY_BYTES, "%s", header->run_key);
@@ -130,19 +158,12 @@ void wt_run_key(const struct wt_segment_header *header, char key[WT_RUN_KEY_BYTE
 		         (unsigned long long)wt_fnv1a(header->uuid, sizeof(header->uuid)));
 		return;
 	}
-	for (uint32_t i = 0; i < header->ancestor_count && i < WT_ANCESTORS_MAX; i++) {
-		const struct wt_ancestor *above = &header->ancestor[i];
-		int32_t pid =
-		        wt_liveness_find(header->pid_namespace, above->pid, above->start_ticks);
-
-		if (!pid)
-			continue; /* gone: whoever started it may still be there */
-		climb_to(&climb, pid, above->pid, above->start_ticks, is_here);
-		highest = pid;
-	}
-	if (!is_here)
-		climb_outside(&climb, highest);
-	if (climb.is_top_outside)
+	if (is_here)
+		climb_noted(&climb, header);
+	else
+		climb_seen(&climb, find_lowest(header, pid));
+	/* A pid of another namespace says of which. */
+	if (climb.is_ours)
 		snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s", climb.top_pid,
 		         (unsigned long long)climb.top_start, header->boot_id);
 	else

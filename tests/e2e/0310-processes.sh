@@ -92,6 +92,26 @@ by_key() {
 is "$(by_key "$data" | grep -E '^(left|right)' | sort)" "$(printf 'left|4|800|800\nright|4|1200|1200')" "two runs at once stay apart"
 is "$(by_key "$work/other")" "left|4|2000|2000" "another data directory has its own, of the same key"
 
+# ---- two users, the same key, one folder of segments
+as_other="setpriv --reuid=65534 --regid=65534 --clear-groups"
+# shellcheck disable=SC2086
+if [ "$(id -u)" = 0 ] && $as_other test -x "$app" -a -x "$WAVETAP_DAEMON" -a -r "$library" 2>/dev/null; then
+  chmod 755 "$work"
+  chmod 1777 "$shm"
+  mkdir "$work/theirs"
+  chown 65534 "$work/theirs"
+  for n in 1 2 3; do
+    (WAVETAP_RUN=users tap "$app" --launches 100 >>"$work/out" 2>&1) &
+    (LD_PRELOAD=$library WAVETAP_RUN=users WAVETAP_DIR=$work/theirs $as_other "$app" --launches 70 >>"$work/out.theirs" 2>&1) &
+  done
+  wait
+  settle
+  is "$(by_key "$data" | grep '^users')|$(by_key "$work/theirs")" "users|3|300|300|users|3|210|210" "two users: each has their own"
+  is "$(find "$work/theirs" -user 0 | wc -l)|$(find "$data" -user 65534 | wc -l)" "0|0" "two users: no file of the other's"
+else
+  echo "# two users need root and setpriv: not tested here"
+fi
+
 # ---- processes that start while the daemon is ending: it has just given up, or is about to
 WAVETAP_RUN=ending
 export WAVETAP_RUN

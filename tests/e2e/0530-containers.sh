@@ -65,6 +65,16 @@ LD_PRELOAD=$library contained sh -c "'$app' --launches 400 --exit kill; true" >"
 ok "killed: no segment is left" until_true no_segments
 is "$(summary | cut -d '|' -f 1-3)" "killed|400|400" "killed: known to be, and its launches are stored"
 
+# Several at once, each with the same pids in its own namespace.
+export WAVETAP_RUN=shared-many
+for n in 1 2 3 4; do
+  (LD_PRELOAD=$library contained "$app" --launches 100 >>"$work/out" 2>&1) &
+done
+wait
+ok "four at once: no segment is left" until_true no_segments
+is "$(sql "SELECT count(*), count(DISTINCT pid_namespace), sum(launches_stored), sum(kernels) FROM process JOIN loss USING (process_id)")" \
+  "4|4|400|400" "four at once: each is there"
+
 # While it lives it is not taken for dead, and status has it.
 export WAVETAP_RUN=shared-live
 mkfifo "$work/go"
