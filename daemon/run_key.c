@@ -19,7 +19,7 @@
 
 struct environ_facts {
 	bool is_known; /* false: not ours to read, or a corpse that nobody has reaped */
-	bool is_preloading; /* LD_PRELOAD names the library */
+	bool is_preloading; /* LD_PRELOAD, or the second door, names the library */
 	bool is_rank; /* started as a rank by Hydra or MVAPICH's mpirun */
 };
 
@@ -31,7 +31,8 @@ static bool has_prefix(const char *variable, size_t length, const char *prefix)
 /* Looks at one variable of an environment, without its end. */
 static void note_variable(const char *variable, size_t length, struct environ_facts *facts)
 {
-	if (has_prefix(variable, length, "LD_PRELOAD=") &&
+	if ((has_prefix(variable, length, "LD_PRELOAD=") ||
+	     has_prefix(variable, length, "CUDA_INJECTION64_PATH=")) &&
 	    memmem(variable, length, "libwavetap", strlen("libwavetap")))
 		facts->is_preloading = true;
 	if (has_prefix(variable, length, "PMI_RANK=") ||

@@ -20,13 +20,14 @@ CLEANFILES += schema/schema_sql.c schema/schema_sql.c.tmp
 dist_pkgdata_DATA += schema/schema.sql
 
 ring_tests = tests/unit/test_ring tests/unit/test_ring_threads tests/unit/test_ring_crash \
-	tests/unit/test_layout
+	tests/unit/test_layout tests/unit/test_run_key
 check_PROGRAMS += $(ring_tests)
 TESTS += $(ring_tests)
 tests_unit_test_ring_SOURCES = tests/unit/test_ring.c tests/tap.h
 tests_unit_test_ring_threads_SOURCES = tests/unit/test_ring_threads.c tests/tap.h
 tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
 tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
+tests_unit_test_run_key_SOURCES = tests/unit/test_run_key.c tests/tap.h
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
 
 # The data dictionary moves with schema.sql.

@@ -3,18 +3,18 @@
 e2e_tests = \
 	tests/e2e/0950-aarch64.sh \
 	tests/e2e/0210-coverage.sh \
+	tests/e2e/0310-processes.sh \
+	tests/e2e/0530-containers.sh \
 	tests/e2e/0100-left-alone.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \
-	tests/e2e/0210-devices.sh \
-	tests/e2e/0220-run-keys.sh \
+	tests/e2e/0250-devices.sh \
+	tests/e2e/0260-run-keys.sh \
 	tests/e2e/0300-endings.sh \
-	tests/e2e/0310-processes.sh \
 	tests/e2e/0400-kill9.sh \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0520-clocks.sh \
-	tests/e2e/0530-containers.sh \
 	tests/e2e/0600-profiler.sh \
 	tests/e2e/0700-no-strangers.sh \
 	tests/e2e/0800-truth.sh \

@@ -11,9 +11,9 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail coverage link eager compile profiler profiler-compile
-# preload-vs-run ranks cost; all of them by default. Each workload runs under plain LD_PRELOAD= and, but for
-# coverage and link, under `wavetap run --`, each time with a data directory of its own. README.md
-# says what a section checks.
+# preload-vs-run ranks cost; all of them by default. Each workload runs under plain LD_PRELOAD= and,
+# but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
+# README.md says what a section checks.
 #
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
