@@ -97,7 +97,7 @@ out_has "1.00s to 5.00s of 10.0s"
 out_has "4 of 6 kernels"
 out_has "device 1 Testbed 4 4 SMs: a kernel ran 75.0% of the time (what nvidia-smi shows)"
 out_has "lost in kernels ~43.8% to 50.0%"
-out_has "of the whole GPU over the window"
+out_has "whole GPU over the window"
 out_has "lost 0 of 6 in the whole run"
 out_lacks "selected:"
 wt 0 top -r "$run" --from 8s --json
