@@ -97,12 +97,16 @@ static int explain_empty(const struct wt_run_file *run, const struct wt_report *
 	return WT_EXIT_NO_DATA;
 }
 
-static const char *next_command(enum wt_report_group group)
+/* What to type next, about the same run. */
+static void next_command(const struct top_values *values, char *text, size_t text_bytes)
 {
-	if (wt_report_is_sum(group))
-		return "wavetap top --group kernel";
-	return group == WT_REPORT_GROUP_CONFIG ? "wavetap top --by tail-idle"
-	                                       : "wavetap top --group config";
+	const char *option = values->run ? " -r " : "", *run = values->run ? values->run : "";
+
+	if (wt_report_is_sum((enum wt_report_group)values->group))
+		snprintf(text, text_bytes, "wavetap top%s%s --group kernel", option, run);
+	else
+		snprintf(text, text_bytes, "wavetap show%s%s 1, wavetap diagnose%s%s", option, run,
+		         option, run);
 }
 
 static int print_text(const struct top_values *values, const struct wt_run_file *run,
@@ -114,11 +118,13 @@ static int print_text(const struct top_values *values, const struct wt_run_file 
 	        .group = (enum wt_report_group)values->group,
 	        .columns = values->columns,
 	        .limit = values->limit < 0 ? DEFAULT_LIMIT : values->limit,
-	        .next = next_command((enum wt_report_group)values->group),
 	        .problem = wt_kernel_name_problem(),
 	};
+	char next[512];
 	int rc;
 
+	next_command(values, next, sizeof(next));
+	style.next = next;
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	rc = wt_top_print(stdout, &terminal, run, report, &style);
 	return rc == -EINVAL ? WT_EXIT_USAGE : wt_cli_output_result(rc);

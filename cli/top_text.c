@@ -6,10 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/ledger.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
+
+#define LEDGER_KERNELS_MAX 100000 /* 0.2 s on the machine it was measured on */
 
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
@@ -135,6 +138,71 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 	}
 }
 
+/* Gaps by cause, largest first, as shares of the whole; those that round to 0.0 are left out. */
+static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_CAUSE_MAX],
+                       double gap_sm_ns, double total_sm_ns)
+{
+	char text[400], percent[WT_TEXT_NUMBER_BYTES];
+	double above = 1e300;
+	size_t used;
+
+	snprintf(text, sizeof(text), "gaps %s%%", wt_text_percent(percent, gap_sm_ns, total_sm_ns));
+	for (int told = 0; told < WT_GAP_CAUSE_MAX; told++) {
+		int most = -1;
+
+		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+			if (cause_sm_ns[cause] < above &&
+			    (most < 0 || cause_sm_ns[cause] > cause_sm_ns[most]))
+				most = cause;
+		if (most < 0 || cause_sm_ns[most] < 0.0005 * total_sm_ns)
+			break;
+		above = cause_sm_ns[most];
+		used = strlen(text);
+		snprintf(text + used, sizeof(text) - used, "%s%s %s", told ? " " : " = ",
+		         wt_gap_cause_name((enum wt_gap_cause)most),
+		         wt_text_percent(percent, above, total_sm_ns));
+	}
+	wt_phrase_add(line, "%s", text);
+}
+
+/*
+ * The rest of SMs x wall, from the ledger, which reads every launch: only of runs for which that
+ * takes no time to speak of. Others, and selections, are told where to find it.
+ */
+static void print_ledger_line(struct wt_phrase *line, const struct wt_run_file *run,
+                              const struct wt_report *report)
+{
+	double cause_sm_ns[WT_GAP_CAUSE_MAX] = {0}, gap_sm_ns = 0, active = 0, total = 0;
+	char percent[WT_TEXT_NUMBER_BYTES];
+	struct wt_ledger ledger;
+
+	if (report->select || !report->has_window)
+		return;
+	if (report->total.launches > LEDGER_KERNELS_MAX) {
+		wt_phrase_add(line, "gaps by cause: wavetap ledger");
+		wt_phrase_end(line);
+		return;
+	}
+	if (!wt_ledger_load(run->db, NULL, &ledger)) {
+		for (size_t i = 0; i < ledger.device_count; i++) {
+			const struct wt_ledger_device *device = &ledger.devices[i];
+
+			active += (double)device->share.active_sm_ns;
+			total += (double)device->total_sm_ns;
+			for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+				double sm_ns = (double)device->gap_ns[cause] * (double)device->sms;
+
+				cause_sm_ns[cause] += sm_ns;
+				gap_sm_ns += sm_ns;
+			}
+		}
+		wt_phrase_add(line, "active ~%s%%", wt_text_percent(percent, active, total));
+		add_causes(line, cause_sm_ns, gap_sm_ns, total);
+		wt_phrase_end(line);
+	}
+	wt_ledger_fini(&ledger);
+}
+
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report)
 {
@@ -222,6 +290,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 	print_run_line(&line, run, report);
 	wt_top_print_selection(&line, report->select);
 	print_device_lines(&line, report);
+	print_ledger_line(&line, run, report);
 	what = report->select && report->select->has_window ? "window" : "run";
 	if (report->device_count > 1)
 		wt_phrase_add(
