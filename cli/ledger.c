@@ -8,41 +8,10 @@
 #include <string.h>
 
 #include "analysis/collective.h"
-#include "analysis/map.h"
-#include "cli/ledger.h"
-#include "cli/ledger_facts.h"
+#include "cli/ledger_impl.h"
 #include "cli/report_sql.h"
 
 #define CLOCK_ERROR_LEAST_NS 1000
-
-/* A kernel that ran, with the call that launched it. */
-struct kernel_row {
-	int64_t process_id, kernel_id;
-	int64_t start_ns, end_ns;
-	int64_t wave_sm_ns, wave_max_sm_ns;
-	int64_t blocks, resident_blocks, config_sms;
-	int64_t launch_seq;
-	struct wt_fact_call call;
-	bool is_judged, is_graph_node, has_call;
-};
-
-/* What the loading of one ledger holds. */
-struct loading {
-	sqlite3 *db;
-	struct wt_ledger *ledger;
-	struct wt_facts *facts;
-	bool *is_collective; /* of ledger->kernels */
-	struct wt_map kernel_at; /* kernel_id -> index in ledger->kernels */
-	struct wt_map stream_at; /* process and stream -> index in stream_entry_ns */
-	int64_t *stream_entry_ns; /* when a kernel was last launched into it */
-	size_t stream_count, stream_capacity;
-	/* of the device in work */
-	struct wt_ledger_device *device;
-	struct wt_sweep sweep;
-	const struct kernel_row *next; /* the kernel after the gap; NULL: none */
-	size_t next_at; /* its kernel's index */
-	int64_t swept_entry_ns; /* when the kernel before was launched */
-};
 
 static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
@@ -53,9 +22,10 @@ static const char rows_sql[] =
         " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns"
         " ORDER BY e.start_ns, e.exec_id";
 
-static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts, struct kernel_row *row)
+static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts,
+                            struct wt_ledger_row *row)
 {
-	*row = (struct kernel_row){
+	*row = (struct wt_ledger_row){
 	        .process_id = sqlite3_column_int64(s, 0),
 	        .kernel_id = sqlite3_column_int64(s, 1),
 	        .start_ns = sqlite3_column_int64(s, 2),
@@ -79,119 +49,11 @@ static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts, struc
 		        wt_facts_graph_launch(facts, row->process_id, row->launch_seq, &row->call);
 }
 
-/* ---- gaps */
-
-/* Two 64-bit numbers in one key of a map; a collision would only blur a dependency. */
-static uint64_t stream_key(int64_t process_id, uint64_t stream)
-{
-	return (stream ^ ((uint64_t)process_id << 48)) * 0x9e3779b97f4a7c15u;
-}
-
-/* Was a wait or host function put into K's stream since the kernel before it there? */
-static bool has_dependency(const struct loading *load, const struct kernel_row *row)
-{
-	struct wt_intervals set =
-	        wt_facts_find(load->facts, WT_FACT_DEPEND, row->process_id, row->call.stream);
-	uint32_t at = wt_map_get(&load->stream_at, stream_key(row->process_id, row->call.stream));
-	int64_t since_ns = at == WT_MAP_NONE ? INT64_MIN : load->stream_entry_ns[at];
-	size_t first = wt_intervals_after(&set, since_ns);
-
-	return first < set.count && set.at[first].start_ns < row->call.entry_ns;
-}
-
-/* Was a kernel that never came launched between the one before the gap and K? */
-static bool has_lost_kernel(const struct loading *load, const struct kernel_row *row)
-{
-	struct wt_intervals set = wt_facts_find(load->facts, WT_FACT_LOST, row->process_id, 0);
-	size_t first = wt_intervals_after(&set, load->swept_entry_ns);
-
-	return row->has_call && first < set.count && set.at[first].start_ns < row->call.entry_ns;
-}
-
-static int note_stream(struct loading *load, const struct kernel_row *row)
-{
-	uint64_t key = stream_key(row->process_id, row->call.stream);
-	uint32_t at = wt_map_get(&load->stream_at, key);
-
-	if (at != WT_MAP_NONE) {
-		if (row->call.entry_ns > load->stream_entry_ns[at])
-			load->stream_entry_ns[at] = row->call.entry_ns;
-		return 0;
-	}
-	if (load->stream_count == load->stream_capacity) {
-		size_t capacity = load->stream_capacity ? 2 * load->stream_capacity : 64;
-		int64_t *grown = reallocarray(load->stream_entry_ns, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		load->stream_entry_ns = grown;
-		load->stream_capacity = capacity;
-	}
-	load->stream_entry_ns[load->stream_count] = row->call.entry_ns;
-	return wt_map_set(&load->stream_at, key, (uint32_t)load->stream_count++);
-}
-
-/* Equal for the nodes of one graph launch only; 0: not a node. */
-static uint64_t graph_tag(const struct kernel_row *row)
-{
-	if (!row->is_graph_node || !row->has_call)
-		return 0;
-	return ((uint64_t)row->process_id << 48 ^ (uint64_t)row->launch_seq) + 1;
-}
-
-static int on_gap(void *arg, const struct wt_sweep_gap *gap)
-{
-	struct loading *load = arg;
-	const struct kernel_row *next = load->next;
-	struct wt_ledger_device *device = load->device;
-	struct wt_ledger_kernel *owner =
-	        next ? &load->ledger->kernels[load->next_at] : &load->ledger->after_last;
-	struct wt_gap_facts facts = {
-	        .start_ns = gap->start_ns,
-	        .end_ns = gap->end_ns,
-	        .clock_error_ns = load->ledger->clock_error_ns,
-	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
-	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
-	};
-	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
-	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
-
-	if (next) {
-		facts.loads = wt_facts_find(load->facts, WT_FACT_LOAD, next->process_id, 0);
-		/* A lost kernel may have run in the gap: that is not idle time with a cause. */
-		facts.has_call = next->has_call && !has_lost_kernel(load, next);
-	}
-	if (facts.has_call) {
-		uint32_t thread = next->call.thread32;
-
-		facts.entry_ns = next->call.entry_ns;
-		facts.return_ns = next->call.return_ns;
-		facts.is_same_graph_launch =
-		        graph_tag(next) != 0 && gap->before_tag == graph_tag(next);
-		facts.has_dependency = has_dependency(load, next);
-		facts.profiler =
-		        wt_facts_find(load->facts, WT_FACT_PROFILER, next->process_id, thread);
-		facts.syncs = wt_facts_find(load->facts, WT_FACT_SYNC, next->process_id, thread);
-		facts.allocs = wt_facts_find(load->facts, WT_FACT_ALLOC, next->process_id, thread);
-	}
-	wt_gap_classify(&facts, ns);
-	device->gaps++;
-	owner->gaps++;
-	device->short_gaps += is_short;
-	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
-		device->gap_ns[cause] += ns[cause];
-		if (is_short)
-			device->short_gap_ns[cause] += ns[cause];
-		owner->gap_sm_ns[cause] += ns[cause] * device->sms;
-	}
-	return 0;
-}
-
 /* ---- kernels */
 
 static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *share)
 {
-	struct loading *load = arg;
+	struct wt_ledger_loading *load = arg;
 	struct wt_sweep_share *sum = &load->ledger->kernels[id].share;
 
 	load->ledger->kernels[id].launches++;
@@ -211,7 +73,7 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* min(G, SMs in reach): wave.h. */
-static uint32_t occupied_sms(const struct kernel_row *row, int64_t device_sms)
+static uint32_t occupied_sms(const struct wt_ledger_row *row, int64_t device_sms)
 {
 	int64_t sms = row->config_sms > 0 ? least(row->config_sms, device_sms) : device_sms;
 
@@ -223,12 +85,12 @@ static uint32_t occupied_sms(const struct kernel_row *row, int64_t device_sms)
 }
 
 /* Its part in the window. What the sweep refuses is counted and left out. */
-static int sweep_row(struct loading *load, const struct kernel_row *row)
+static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row *row)
 {
 	const struct wt_ledger *ledger = load->ledger;
 	struct wt_sweep_kernel kernel = {
 	        .id = (int64_t)load->next_at,
-	        .tag = graph_tag(row),
+	        .tag = wt_ledger_graph_tag(row),
 	        .start_ns = row->start_ns > ledger->start_ns ? row->start_ns : ledger->start_ns,
 	        .end_ns = least(row->end_ns, ledger->end_ns),
 	        .duration_ns = row->end_ns - row->start_ns,
@@ -248,7 +110,7 @@ static int sweep_row(struct loading *load, const struct kernel_row *row)
 	return rc;
 }
 
-static int sweep_rows(struct loading *load, sqlite3_stmt *s, struct kernel_row *row)
+static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt_ledger_row *row)
 {
 	int rc;
 
@@ -269,7 +131,7 @@ static int sweep_rows(struct loading *load, sqlite3_stmt *s, struct kernel_row *
 		/* What came before the window explains its first gaps, no more. */
 		rc = row->end_ns > load->ledger->start_ns ? sweep_row(load, row) : 0;
 		if (!rc && row->has_call)
-			rc = note_stream(load, row);
+			rc = wt_ledger_note_stream(load, row);
 		if (row->has_call)
 			load->swept_entry_ns = row->call.entry_ns;
 		load->next = NULL;
@@ -279,12 +141,12 @@ static int sweep_rows(struct loading *load, sqlite3_stmt *s, struct kernel_row *
 	return rc;
 }
 
-static int load_device(struct loading *load, struct wt_ledger_device *device)
+static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *device)
 {
-	const struct wt_sweep_output output = {on_kernel, on_gap, load};
+	const struct wt_sweep_output output = {on_kernel, wt_ledger_on_gap, load};
 	const struct wt_ledger *ledger = load->ledger;
 	int64_t gap_ns = 0;
-	struct kernel_row row;
+	struct wt_ledger_row row;
 	sqlite3_stmt *s;
 	int rc;
 
@@ -318,7 +180,7 @@ static int load_device(struct loading *load, struct wt_ledger_device *device)
 
 /* ---- what there is */
 
-static int load_kernels(struct loading *load)
+static int load_kernels(struct wt_ledger_loading *load)
 {
 	struct wt_ledger *ledger = load->ledger;
 	sqlite3_stmt *s;
@@ -351,7 +213,7 @@ static int load_kernels(struct loading *load)
 	return 0;
 }
 
-static int load_devices(struct loading *load)
+static int load_devices(struct wt_ledger_loading *load)
 {
 	static const char sql[] = "SELECT device_id, name, uuid, sm_count FROM device d"
 	                          " WHERE EXISTS"
@@ -384,7 +246,7 @@ static int load_devices(struct loading *load)
  * microsecond, until a measurement says better. More, if its clock was read worse, or if a kernel
  * is said to have started before it was launched.
  */
-static int load_clock_error(struct loading *load)
+static int load_clock_error(struct wt_ledger_loading *load)
 {
 	static const char sql[] =
 	        "SELECT max(?1, coalesce((SELECT max(bracket_ns) FROM clock), 0),"
@@ -404,7 +266,7 @@ static int load_clock_error(struct loading *load)
 	return rc < 0 ? rc : 0;
 }
 
-static int load_window(struct loading *load, const struct wt_select *select)
+static int load_window(struct wt_ledger_loading *load, const struct wt_select *select)
 {
 	struct wt_report window = {0};
 	int rc = wt_report_read_window(load->db, select, &window);
@@ -415,7 +277,7 @@ static int load_window(struct loading *load, const struct wt_select *select)
 	return rc ? rc : load_clock_error(load);
 }
 
-static int load_all(struct loading *load, const struct wt_select *select)
+static int load_all(struct wt_ledger_loading *load, const struct wt_select *select)
 {
 	int rc = load_window(load, select);
 
@@ -446,7 +308,7 @@ static void drop_unused(struct wt_ledger *ledger)
 
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
-	struct loading *load = calloc(1, sizeof(*load));
+	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
 
 	memset(ledger, 0, sizeof(*ledger));

@@ -61,19 +61,34 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
 static const char facts_sql[] =
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
         " WHERE device_id IS NOT NULL AND end_ns > start_ns"
-        " UNION ALL SELECT CASE WHEN a.class = " NUMBER(CLASS_SYNC) " THEN 3"
-        "  WHEN a.class = " NUMBER(CLASS_ALLOC) " THEN 4"
-        "  WHEN a.class = " NUMBER(CLASS_DEPEND) " THEN 5"
-        "  WHEN c.api < 130 THEN 1 ELSE 4 END, c.process_id,"
-        " CASE WHEN a.class = " NUMBER(CLASS_DEPEND) " THEN c.handle"
-        "  WHEN a.class = " NUMBER(CLASS_MODULE) " AND c.api < 130 THEN 0"
-        "  ELSE c.thread32 END, c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (" NUMBER(CLASS_SYNC) ", "
-        NUMBER(CLASS_DEPEND) ", " NUMBER(CLASS_ALLOC) ", " NUMBER(CLASS_MODULE) ")"
-        " UNION ALL SELECT CASE WHEN type IN (1, 262144, 327680) THEN 1 ELSE 2 END, process_id,"
-        " CASE WHEN type IN (1, 262144, 327680) THEN 0 ELSE thread32 END, start_ns, end_ns"
-        " FROM overhead WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752)"
-        " AND end_ns > start_ns";
+        " UNION ALL SELECT CASE WHEN a.class = " NUMBER(
+                CLASS_SYNC) " THEN 3"
+                            "  WHEN a.class = " NUMBER(
+                                    CLASS_ALLOC) " THEN 4"
+                                                 "  WHEN a.class = " NUMBER(
+                                                         CLASS_DEPEND) " THEN 5"
+                                                                       "  WHEN c.api < 130 THEN 1 "
+                                                                       "ELSE 4 END, c.process_id,"
+                                                                       " CASE WHEN a.class "
+                                                                       "= " NUMBER(
+                                                                               CLASS_DEPEND) " THEN"
+                                                                                             " c."
+                                                                                             "handl"
+                                                                                             "e"
+                                                                                             "  "
+                                                                                             "WHEN "
+                                                                                             "a."
+                                                                                             "class"
+                                                                                             " ="
+                                                                                             " " NUMBER(
+                                                                                                     CLASS_MODULE) " AND c.api < 130 THEN 0"
+                                                                                                                   "  ELSE c.thread32 END, c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
+                                                                                                                   " FROM api_call c JOIN api a USING (api) WHERE a.class IN (" NUMBER(CLASS_SYNC) ", " NUMBER(
+                                                                                                                           CLASS_DEPEND) ", " NUMBER(CLASS_ALLOC) ", " NUMBER(CLASS_MODULE) ")"
+                                                                                                                                                                                            " UNION ALL SELECT CASE WHEN type IN (1, 262144, 327680) THEN 1 ELSE 2 END, process_id,"
+                                                                                                                                                                                            " CASE WHEN type IN (1, 262144, 327680) THEN 0 ELSE thread32 END, start_ns, end_ns"
+                                                                                                                                                                                            " FROM overhead WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752)"
+                                                                                                                                                                                            " AND end_ns > start_ns";
 
 /* Launches that went well, not into a graph, and have no kernel. Asked for only where some are. */
 static const char any_lost_sql[] =

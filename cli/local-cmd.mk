@@ -8,6 +8,7 @@ wavetap_SOURCES = \
 	cli/diagnose.c cli/diagnose.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/ledger.c cli/ledger.h \
+	cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/out_file.c cli/out_file.h \

@@ -1,0 +1,113 @@
+/*
+ * ledger_gap.c - the causes of a gap, from what the run file knows about the time before a kernel.
+ * Single-threaded, pure on what was loaded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/ledger_impl.h"
+
+/* Two 64-bit numbers in one key of a map; a collision would only blur a dependency. */
+static uint64_t stream_key(int64_t process_id, uint64_t stream)
+{
+	return (stream ^ ((uint64_t)process_id << 48)) * 0x9e3779b97f4a7c15u;
+}
+
+/* Was a wait or host function put into K's stream since the kernel before it there? */
+static bool has_dependency(const struct wt_ledger_loading *load, const struct wt_ledger_row *row)
+{
+	struct wt_intervals set =
+	        wt_facts_find(load->facts, WT_FACT_DEPEND, row->process_id, row->call.stream);
+	uint32_t at = wt_map_get(&load->stream_at, stream_key(row->process_id, row->call.stream));
+	int64_t since_ns = at == WT_MAP_NONE ? INT64_MIN : load->stream_entry_ns[at];
+	size_t first = wt_intervals_after(&set, since_ns);
+
+	return first < set.count && set.at[first].start_ns < row->call.entry_ns;
+}
+
+/* Was a kernel that never came launched between the one before the gap and K? */
+static bool has_lost_kernel(const struct wt_ledger_loading *load, const struct wt_ledger_row *row)
+{
+	struct wt_intervals set = wt_facts_find(load->facts, WT_FACT_LOST, row->process_id, 0);
+	size_t first = wt_intervals_after(&set, load->swept_entry_ns);
+
+	return row->has_call && first < set.count && set.at[first].start_ns < row->call.entry_ns;
+}
+
+int wt_ledger_note_stream(struct wt_ledger_loading *load, const struct wt_ledger_row *row)
+{
+	uint64_t key = stream_key(row->process_id, row->call.stream);
+	uint32_t at = wt_map_get(&load->stream_at, key);
+
+	if (at != WT_MAP_NONE) {
+		if (row->call.entry_ns > load->stream_entry_ns[at])
+			load->stream_entry_ns[at] = row->call.entry_ns;
+		return 0;
+	}
+	if (load->stream_count == load->stream_capacity) {
+		size_t capacity = load->stream_capacity ? 2 * load->stream_capacity : 64;
+		int64_t *grown = reallocarray(load->stream_entry_ns, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		load->stream_entry_ns = grown;
+		load->stream_capacity = capacity;
+	}
+	load->stream_entry_ns[load->stream_count] = row->call.entry_ns;
+	return wt_map_set(&load->stream_at, key, (uint32_t)load->stream_count++);
+}
+
+uint64_t wt_ledger_graph_tag(const struct wt_ledger_row *row)
+{
+	if (!row->is_graph_node || !row->has_call)
+		return 0;
+	return ((uint64_t)row->process_id << 48 ^ (uint64_t)row->launch_seq) + 1;
+}
+
+int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
+{
+	struct wt_ledger_loading *load = arg;
+	const struct wt_ledger_row *next = load->next;
+	struct wt_ledger_device *device = load->device;
+	struct wt_ledger_kernel *owner =
+	        next ? &load->ledger->kernels[load->next_at] : &load->ledger->after_last;
+	struct wt_gap_facts facts = {
+	        .start_ns = gap->start_ns,
+	        .end_ns = gap->end_ns,
+	        .clock_error_ns = load->ledger->clock_error_ns,
+	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
+	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
+	};
+	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
+	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
+
+	if (next) {
+		facts.loads = wt_facts_find(load->facts, WT_FACT_LOAD, next->process_id, 0);
+		/* A lost kernel may have run in the gap: that is not idle time with a cause. */
+		facts.has_call = next->has_call && !has_lost_kernel(load, next);
+	}
+	if (facts.has_call) {
+		uint32_t thread = next->call.thread32;
+
+		facts.entry_ns = next->call.entry_ns;
+		facts.return_ns = next->call.return_ns;
+		facts.is_same_graph_launch = wt_ledger_graph_tag(next) != 0 &&
+		                             gap->before_tag == wt_ledger_graph_tag(next);
+		facts.has_dependency = has_dependency(load, next);
+		facts.profiler =
+		        wt_facts_find(load->facts, WT_FACT_PROFILER, next->process_id, thread);
+		facts.syncs = wt_facts_find(load->facts, WT_FACT_SYNC, next->process_id, thread);
+		facts.allocs = wt_facts_find(load->facts, WT_FACT_ALLOC, next->process_id, thread);
+	}
+	wt_gap_classify(&facts, ns);
+	device->gaps++;
+	owner->gaps++;
+	device->short_gaps += is_short;
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+		device->gap_ns[cause] += ns[cause];
+		if (is_short)
+			device->short_gap_ns[cause] += ns[cause];
+		owner->gap_sm_ns[cause] += ns[cause] * device->sms;
+	}
+	return 0;
+}

@@ -1,0 +1,49 @@
+/*
+ * ledger_impl.h - what ledger.c and ledger_gap.c share, for one ledger being loaded.
+ */
+#ifndef WT_CLI_LEDGER_IMPL_H
+#define WT_CLI_LEDGER_IMPL_H
+
+#include "analysis/map.h"
+#include "cli/ledger.h"
+#include "cli/ledger_facts.h"
+
+/* A kernel that ran, with the call that launched it. */
+struct wt_ledger_row {
+	int64_t process_id, kernel_id;
+	int64_t start_ns, end_ns;
+	int64_t wave_sm_ns, wave_max_sm_ns;
+	int64_t blocks, resident_blocks, config_sms;
+	int64_t launch_seq;
+	struct wt_fact_call call;
+	bool is_judged, is_graph_node, has_call;
+};
+
+/* What the loading of one ledger holds. */
+struct wt_ledger_loading {
+	sqlite3 *db;
+	struct wt_ledger *ledger;
+	struct wt_facts *facts;
+	bool *is_collective; /* of ledger->kernels */
+	struct wt_map kernel_at; /* kernel_id -> index in ledger->kernels */
+	struct wt_map stream_at; /* process and stream -> index in stream_entry_ns */
+	int64_t *stream_entry_ns; /* when a kernel was last launched into it */
+	size_t stream_count, stream_capacity;
+	/* of the device in work */
+	struct wt_ledger_device *device;
+	struct wt_sweep sweep;
+	const struct wt_ledger_row *next; /* the kernel after the gap; NULL: none */
+	size_t next_at; /* its kernel's index */
+	int64_t swept_entry_ns; /* when the kernel before was launched */
+};
+
+/* ledger_gap.c: output of the sweep; `arg` is the loading. */
+int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap);
+
+/* A kernel was launched into its stream. 0 or -ENOMEM. */
+int wt_ledger_note_stream(struct wt_ledger_loading *load, const struct wt_ledger_row *row);
+
+/* Equal for the nodes of one graph launch only; 0: not a node. */
+uint64_t wt_ledger_graph_tag(const struct wt_ledger_row *row);
+
+#endif /* WT_CLI_LEDGER_IMPL_H */
