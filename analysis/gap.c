@@ -34,9 +34,9 @@ static enum wt_gap_cause cause_after_return(const struct wt_gap_facts *facts)
 		return WT_GAP_DEPENDENCY;
 	if (!facts->has_kernel_before)
 		return WT_GAP_LAUNCH;
-	if (facts->entry_ns < shifted(facts->start_ns, -c))
+	if (facts->entry_ns < shifted(facts->began_ns, -c))
 		return WT_GAP_TURNAROUND;
-	return facts->entry_ns >= shifted(facts->start_ns, c) ? WT_GAP_LAUNCH : WT_GAP_UNDECIDED;
+	return facts->entry_ns >= shifted(facts->began_ns, c) ? WT_GAP_LAUNCH : WT_GAP_UNDECIDED;
 }
 
 /* On the CPU's clock taken at its word: everything but copies and graphs. */

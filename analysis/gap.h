@@ -50,8 +50,10 @@ enum wt_gap_cause {
 };
 
 struct wt_gap_facts {
-	int64_t start_ns; /* p */
-	int64_t end_ns; /* K's start, or the end of the window if that comes first */
+	/* What to classify: the gap, or a part of it. */
+	int64_t start_ns;
+	int64_t end_ns; /* at most K's start */
+	int64_t began_ns; /* p: when the gap began; start_ns unless that is a later part */
 	int64_t entry_ns; /* e and l, valid with has_call */
 	int64_t return_ns;
 	int64_t clock_error_ns; /* >= 0 */

@@ -134,13 +134,11 @@ static void add_share(struct wt_sweep_share *total, const struct wt_sweep_share 
 	total->comm_sm_ns += share->comm_sm_ns;
 }
 
-/* Takes the wave out of what was active, and lets go of the kernel. */
-static int put_out(struct wt_sweep *sweep, uint32_t at)
+/* What a kernel had so far: its wave is taken out of what was active. */
+static struct wt_sweep_share share_of(const struct wt_sweep_resident *resident)
 {
-	struct wt_sweep_resident *resident = &sweep->resident[at];
 	const struct wt_sweep_kernel *kernel = &resident->kernel;
 	struct wt_sweep_share share = resident->share;
-	int64_t id = kernel->id;
 
 	share.wave_sm_ns = portion(kernel->wave_sm_ns, resident->judged_ns, kernel->duration_ns);
 	share.wave_max_sm_ns =
@@ -148,6 +146,17 @@ static int put_out(struct wt_sweep *sweep, uint32_t at)
 	share.active_sm_ns -= share.wave_sm_ns;
 	if (kernel->is_collective)
 		share.active_comm_sm_ns -= share.wave_sm_ns;
+	return share;
+}
+
+/* Lets go of a kernel. */
+static int put_out(struct wt_sweep *sweep, uint32_t at)
+{
+	struct wt_sweep_resident *resident = &sweep->resident[at];
+	const struct wt_sweep_kernel *kernel = &resident->kernel;
+	struct wt_sweep_share share = share_of(resident);
+	int64_t id = kernel->id;
+
 	add_share(&sweep->total, &share);
 	sweep->last_id = id;
 	sweep->last_tag = kernel->tag;
@@ -180,16 +189,24 @@ static int64_t next_end_ns(const struct wt_sweep *sweep, int64_t until_ns)
 	return until_ns;
 }
 
-/* Time goes on to until_ns, where the kernel after_id starts or the window ends. */
-static int advance(struct wt_sweep *sweep, int64_t until_ns, int64_t after_id)
+/* Time goes on to until_ns, or until no kernel is left. */
+static int advance_busy(struct wt_sweep *sweep, int64_t until_ns)
 {
-	struct wt_sweep_gap gap = {.after_id = after_id};
 	int err = 0;
 
 	while (!err && sweep->resident_count > 0 && sweep->now_ns < until_ns) {
 		give_slice(sweep, next_end_ns(sweep, until_ns));
 		err = put_out_ended(sweep);
 	}
+	return err;
+}
+
+/* Time goes on to until_ns, where the kernel after_id starts or the window ends. */
+static int advance(struct wt_sweep *sweep, int64_t until_ns, int64_t after_id)
+{
+	struct wt_sweep_gap gap = {.after_id = after_id};
+	int err = advance_busy(sweep, until_ns);
+
 	if (err || sweep->now_ns >= until_ns)
 		return err;
 	gap.start_ns = sweep->now_ns;
@@ -234,6 +251,24 @@ int wt_sweep_add(struct wt_sweep *sweep, const struct wt_sweep_kernel *kernel)
 	if (err)
 		return err;
 	sweep->resident[sweep->resident_count++] = (struct wt_sweep_resident){.kernel = *kernel};
+	return 0;
+}
+
+int wt_sweep_until(struct wt_sweep *sweep, int64_t until_ns, struct wt_sweep_share *ret_total)
+{
+	int err;
+
+	if (sweep->resident_count > 0 && until_ns < sweep->now_ns)
+		return -EINVAL;
+	err = advance_busy(sweep, until_ns);
+	if (err)
+		return err;
+	*ret_total = sweep->total;
+	for (uint32_t i = 0; i < sweep->resident_count; i++) {
+		struct wt_sweep_share share = share_of(&sweep->resident[i]);
+
+		add_share(ret_total, &share);
+	}
 	return 0;
 }
 

@@ -111,6 +111,13 @@ int wt_sweep_init(struct wt_sweep *sweep, uint32_t sm_count, int64_t start_ns,
  */
 int wt_sweep_add(struct wt_sweep *sweep, const struct wt_sweep_kernel *kernel);
 
+/*
+ * What the kernels had up to until_ns, those that still run with their part so far: the difference of
+ * two such totals is what a stretch of time had. Not before the last start, nor before an earlier
+ * until_ns at which a kernel ran: -EINVAL. A gap that goes on is put out later, whole.
+ */
+int wt_sweep_until(struct wt_sweep *sweep, int64_t until_ns, struct wt_sweep_share *ret_total);
+
 /* The window ends: kernels still running are cut there. Not before the last start: -EINVAL. */
 int wt_sweep_finish(struct wt_sweep *sweep, int64_t end_ns);
 

@@ -42,6 +42,7 @@ extern const struct wt_command wt_cmd_ledger;
 extern const struct wt_command wt_cmd_copies;
 extern const struct wt_command wt_cmd_show;
 extern const struct wt_command wt_cmd_diagnose;
+extern const struct wt_command wt_cmd_timeline;
 extern const struct wt_command wt_cmd_gaps;
 extern const struct wt_command wt_cmd_runs;
 extern const struct wt_command wt_cmd_status;

@@ -128,8 +128,10 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 		load->next_at = at;
 		if (row->start_ns >= load->ledger->end_ns)
 			return 0; /* the one after the window: it explains the last gap */
+		rc = wt_ledger_close_buckets(load, row->start_ns);
 		/* What came before the window explains its first gaps, no more. */
-		rc = row->end_ns > load->ledger->start_ns ? sweep_row(load, row) : 0;
+		if (!rc && row->end_ns > load->ledger->start_ns)
+			rc = sweep_row(load, row);
 		if (!rc && row->has_call)
 			rc = wt_ledger_note_stream(load, row);
 		if (row->has_call)
@@ -152,6 +154,8 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 
 	load->device = device;
 	load->swept_entry_ns = INT64_MIN;
+	load->bucket_at = 0;
+	memset(&load->bucket_total, 0, sizeof(load->bucket_total));
 	device->wall_ns = ledger->end_ns - ledger->start_ns;
 	if (device->sms <= 0 || device->sms > WT_SWEEP_SMS_MAX ||
 	    wt_sweep_init(&load->sweep, (uint32_t)device->sms, ledger->start_ns, &output))
@@ -161,6 +165,8 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 		return rc;
 	sqlite3_bind_int64(s, 1, device->device_id);
 	rc = sweep_rows(load, s, &row);
+	if (!rc)
+		rc = wt_ledger_close_buckets(load, ledger->end_ns);
 	if (!rc)
 		rc = wt_sweep_finish(&load->sweep, ledger->end_ns);
 	sqlite3_finalize(s);
@@ -277,7 +283,8 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 	return rc ? rc : load_clock_error(load);
 }
 
-static int load_all(struct wt_ledger_loading *load, const struct wt_select *select)
+static int load_all(struct wt_ledger_loading *load, const struct wt_select *select,
+                    int64_t bucket_ns)
 {
 	int rc = load_window(load, select);
 
@@ -285,6 +292,8 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 		rc = load_kernels(load);
 	if (!rc)
 		rc = load_devices(load);
+	if (!rc)
+		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
 		rc = wt_facts_load(load->db, &load->facts);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
@@ -308,6 +317,12 @@ static void drop_unused(struct wt_ledger *ledger)
 
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
+	return wt_ledger_load_buckets(db, select, 0, ledger);
+}
+
+int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
+                           struct wt_ledger *ledger)
+{
 	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
 
@@ -319,7 +334,7 @@ int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
 	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 	if (!rc)
-		rc = load_all(load, select);
+		rc = load_all(load, select, bucket_ns);
 	if (rc == -EIO)
 		snprintf(ledger->problem, sizeof(ledger->problem), "%s", sqlite3_errmsg(db));
 	sqlite3_exec(db, "RELEASE ledger", NULL, NULL, NULL);
@@ -339,6 +354,7 @@ void wt_ledger_fini(struct wt_ledger *ledger)
 	for (size_t i = 0; i < ledger->device_count; i++) {
 		free(ledger->devices[i].name);
 		free(ledger->devices[i].uuid);
+		free(ledger->devices[i].buckets);
 	}
 	for (size_t i = 0; i < ledger->kernel_count; i++)
 		free(ledger->kernels[i].name);

@@ -26,6 +26,12 @@
  */
 #define WT_LEDGER_SHORT_GAP_NS 1000000
 
+/* What a stretch of the window had; all of them sum to the device's lines. */
+struct wt_ledger_bucket {
+	struct wt_sweep_share share;
+	int64_t gap_ns[WT_GAP_CAUSE_MAX];
+};
+
 struct wt_ledger_device {
 	int64_t device_id;
 	char *name, *uuid;
@@ -41,6 +47,7 @@ struct wt_ledger_device {
 	int64_t short_gaps; /* of at most WT_LEDGER_SHORT_GAP_NS */
 	int64_t short_gap_ns[WT_GAP_CAUSE_MAX];
 	int64_t residual_sm_ns;
+	struct wt_ledger_bucket *buckets; /* wt_ledger.bucket_count, or NULL */
 };
 
 /* Gaps before the launches of one kernel, all devices. */
@@ -61,6 +68,8 @@ struct wt_ledger {
 	struct wt_ledger_kernel *kernels; /* only those in the window; by kernel_id */
 	size_t kernel_count;
 	struct wt_ledger_kernel after_last; /* gaps that no kernel ended; kernel_id 0, name NULL */
+	int64_t bucket_ns; /* 0: no buckets; the last one may be shorter */
+	size_t bucket_count;
 	int64_t start_ns, end_ns; /* the window; equal: nothing ran */
 	const struct wt_select *select; /* what it is of; NULL: all of the run */
 	int64_t clock_error_ns; /* CPU against GPU */
@@ -73,6 +82,14 @@ struct wt_ledger {
  * wt_ledger_fini() in either case.
  */
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/*
+ * The same in buckets of bucket_ns; < 0: as many as that, of equal length, is the most. At most
+ * WT_LEDGER_BUCKETS_MAX: -E2BIG.
+ */
+#define WT_LEDGER_BUCKETS_MAX 100000
+int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
+                           struct wt_ledger *ledger);
 void wt_ledger_fini(struct wt_ledger *ledger);
 
 #endif /* WT_CLI_LEDGER_H */

@@ -64,6 +64,29 @@ uint64_t wt_ledger_graph_tag(const struct wt_ledger_row *row)
 	return ((uint64_t)row->process_id << 48 ^ (uint64_t)row->launch_seq) + 1;
 }
 
+/* Part by part, each into its bucket, and all together. */
+static void classify_by_bucket(const struct wt_ledger_loading *load,
+                               const struct wt_gap_facts *facts, int64_t ret_ns[WT_GAP_CAUSE_MAX])
+{
+	const struct wt_ledger *ledger = load->ledger;
+	size_t at = (size_t)((facts->start_ns - ledger->start_ns) / ledger->bucket_ns);
+	struct wt_gap_facts part = *facts;
+
+	for (; part.start_ns < facts->end_ns; at++, part.start_ns = part.end_ns) {
+		int64_t *bucket_ns = load->device->buckets[at].gap_ns;
+		int64_t ns[WT_GAP_CAUSE_MAX] = {0};
+
+		part.end_ns = wt_ledger_bucket_end(ledger, at);
+		if (part.end_ns > facts->end_ns)
+			part.end_ns = facts->end_ns;
+		wt_gap_classify(&part, ns);
+		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+			bucket_ns[cause] += ns[cause];
+			ret_ns[cause] += ns[cause];
+		}
+	}
+}
+
 int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 {
 	struct wt_ledger_loading *load = arg;
@@ -74,6 +97,7 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 	struct wt_gap_facts facts = {
 	        .start_ns = gap->start_ns,
 	        .end_ns = gap->end_ns,
+	        .began_ns = gap->start_ns,
 	        .clock_error_ns = load->ledger->clock_error_ns,
 	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
 	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
@@ -99,7 +123,10 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 		facts.syncs = wt_facts_find(load->facts, WT_FACT_SYNC, next->process_id, thread);
 		facts.allocs = wt_facts_find(load->facts, WT_FACT_ALLOC, next->process_id, thread);
 	}
-	wt_gap_classify(&facts, ns);
+	if (device->buckets)
+		classify_by_bucket(load, &facts, ns);
+	else
+		wt_gap_classify(&facts, ns);
 	device->gaps++;
 	owner->gaps++;
 	device->short_gaps += is_short;

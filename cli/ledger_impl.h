@@ -35,10 +35,18 @@ struct wt_ledger_loading {
 	const struct wt_ledger_row *next; /* the kernel after the gap; NULL: none */
 	size_t next_at; /* its kernel's index */
 	int64_t swept_entry_ns; /* when the kernel before was launched */
+	size_t bucket_at; /* the first that is not closed */
+	struct wt_sweep_share bucket_total; /* up to its start */
 };
 
 /* ledger_gap.c: output of the sweep; `arg` is the loading. */
 int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap);
+
+/* ledger_buckets.c: buckets that end by until_ns get what the sweep had. 0 or -errno. */
+int wt_ledger_make_buckets(struct wt_ledger *ledger, int64_t bucket_ns);
+int wt_ledger_close_buckets(struct wt_ledger_loading *load, int64_t until_ns);
+/* The part of [start_ns, end_ns) in bucket `at` ends here. */
+int64_t wt_ledger_bucket_end(const struct wt_ledger *ledger, size_t at);
 
 /* A kernel was launched into its stream. 0 or -ENOMEM. */
 int wt_ledger_note_stream(struct wt_ledger_loading *load, const struct wt_ledger_row *row);

@@ -176,6 +176,12 @@ static int explain_empty(const struct wt_ledger_view *view)
 
 int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view)
 {
+	return wt_ledger_open_buckets(spec, select, 0, view);
+}
+
+int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t bucket_ns,
+                           struct wt_ledger_view *view)
+{
 	const char *problem = NULL;
 	int code, rc;
 
@@ -187,13 +193,17 @@ int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_
 	code = wt_select_apply_devices(select, &view->run);
 	if (code)
 		return code;
-	rc = wt_ledger_load(view->run.db, select, &view->ledger);
+	rc = wt_ledger_load_buckets(view->run.db, select, bucket_ns, &view->ledger);
 	if (rc == -EIO)
 		problem = view->ledger.problem;
 	if (!rc) {
 		rc = wt_report_load_losses(view->run.db, &view->losses);
 		if (rc == -EIO)
 			problem = view->losses.problem;
+	}
+	if (rc == -E2BIG) {
+		wt_cli_error("--width makes more than %d stretches", WT_LEDGER_BUCKETS_MAX);
+		return WT_EXIT_USAGE;
 	}
 	if (rc == -ERANGE)
 		problem = "times or SMs of a device are beyond what can be";

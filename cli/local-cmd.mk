@@ -8,7 +8,7 @@ wavetap_SOURCES = \
 	cli/diagnose.c cli/diagnose.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/ledger.c cli/ledger.h \
-	cli/ledger_gap.c cli/ledger_impl.h \
+	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/out_file.c cli/out_file.h \
@@ -49,6 +49,7 @@ wavetap_SOURCES = \
 	cli/cmd_show.c \
 	cli/cmd_simulate.c \
 	cli/cmd_status.c \
+	cli/cmd_timeline.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetap_LDADD = libwtcli.a libwtstore.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm

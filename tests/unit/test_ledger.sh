@@ -115,6 +115,18 @@ is "$(for c in dependency alloc load launch host; do cause $c; done)" \
   "dependency 32000, alloc 4000, load 8000, launch 84000, host 28000, " "a wait, an allocation, a module"
 is "$(field "$work/ledger.json" '$.devices[0].residual_sm_ns')" 0 "the sum stays"
 
+# Stretches of 100 us: 0-100 has 90 us of the first kernel, of which a tenth of its wave is later, and 10 us without one.
+"$wavetap" timeline -r "$hand" --width 100us --json >"$work/timeline.json"
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'total_sm_ns') || ' ' || (value ->> 'active_sm_ns') || ' ' ||
+   (value ->> 'wave_sm_ns') || ' ' || (value ->> 'underfill_sm_ns') || ' ' || (value ->> 'gap_sm_ns') || ' ' ||
+   (value ->> 'main_cause'), ', ') FROM json_each(CAST(readfile('$work/timeline.json') AS TEXT), '\$.rows')")" \
+  "400000 306000 54000 0 40000 launch, 400000 84000 6000 150000 160000 undecided, 280000 80000 0 0 200000 copy" \
+  "a timeline worked out by hand"
+"$wavetap" timeline -r "$hand" --width 10 >"$work/out" 2>"$work/err"
+is "$? $(head -n 1 "$work/err")" '2 wavetap: --width: "10" is not a length of time, as 10ms or 1s' "a width without a unit"
+"$wavetap" timeline -r "$hand" --width 1ns >"$work/out" 2>"$work/err"
+is "$? $(head -n 1 "$work/err")" "2 wavetap: --width makes more than 100000 stretches" "a width that makes too many"
+
 # Text and CSV say the same; gaps by cause and by kernel sum to the ledger's.
 LC_ALL=C COLUMNS=80 "$wavetap" ledger -r "$hand" >"$work/text"
 ok "text: underfill is 13.9 % and 37.5 us of the GPU" grep -Eq '^underfill +13\.9 +37\.5 ' "$work/text"
@@ -195,6 +207,9 @@ sqlite3 -batch "$hand" "DELETE FROM kernel_exec; DELETE FROM config_stat"
 is "$? $(wc -c <"$work/out")" "3 0" "a run without kernels has none"
 
 # ---- a recorded H200 run
+sum_of() { # FILE FIELD: over the rows of a timeline
+  sqlite3 -batch :memory: "SELECT sum(value ->> '$2') FROM json_each(CAST(readfile('$1') AS TEXT), '\$.rows')"
+}
 run=$work/h200.db
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$run"
 sums=$(ledger "$run")
@@ -208,6 +223,16 @@ is "$(field "$work/ledger.json" '$.devices[0].gaps') $(field "$work/ledger.json"
      z AS (SELECT max(0, (SELECT max(end_ns) FROM copy) - (SELECT max(end_ns) FROM kernel_exec)) AS ns)
      SELECT (count(*) + (z.ns > 0)) || ' ' || (max((SELECT max(end_ns) FROM copy), (SELECT max(end_ns) FROM kernel_exec))
        - w.from_ns - sum(g.ns) - z.ns) FROM g, w, z")" "H200: gaps and busy time as sqlite3 finds them"
+for width in "" "--width=1ms" "--width=7ms" "--width=20s"; do
+  # shellcheck disable=SC2086 # none is no word
+  "$wavetap" timeline -r "$run" $width --json >"$work/timeline.json"
+  is "$(for f in total active underfill wave wave_max unjudged comm; do sum_of "$work/timeline.json" "${f}_sm_ns"; done | tr '\n' ' ')" \
+    "$(for f in total active underfill wave wave_max unjudged comm; do field "$work/ledger.json" "\$.devices[0].${f}_sm_ns"; done | tr '\n' ' ')" \
+    "H200: rows of a timeline sum to the ledger ${width}"
+  is "$(for f in host launch copy turnaround undecided unknown; do sum_of "$work/timeline.json" "${f}_sm_ns"; done | tr '\n' ' ')" \
+    "$(for f in host launch copy turnaround undecided unknown; do field "$work/ledger.json" "\$.devices[0].gap_by_cause_sm_ns.$f"; done | tr '\n' ' ')" \
+    "H200: and the causes ${width}"
+done
 "$wavetap" copies -r "$run" --json >"$work/copies.json"
 is "$(($(field "$work/copies.json" '$.total.exposed_ns') * 132))" \
   "$(field "$work/ledger.json" '$.devices[0].gap_by_cause_sm_ns.copy')" "H200: exposed copies are the ledger's gaps by copy"

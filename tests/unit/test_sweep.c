@@ -186,6 +186,41 @@ static void test_unjudged_and_cut(void)
 	is_i64(seen.kernel_count, 3, "each kernel is put out once");
 }
 
+/* 10 SMs. A 0-100 on 4 of them with wave 100, B 200-300: what each stretch of 50 had. */
+static void test_stretches(void)
+{
+	static const int64_t want[6][3] = {{150, 300, 50}, {150, 300, 50}, {0, 0, 0},
+	                                   {0, 0, 0},      {500, 0, 0},    {500, 0, 0}};
+	struct wt_sweep_share before = {0}, total;
+	struct wt_sweep_kernel a = kernel(0, 0, 100, 4);
+
+	a.wave_sm_ns = a.wave_max_sm_ns = 100;
+	begin(10, 0);
+	add(a);
+	for (int i = 0; i < 6; i++) {
+		char text[64];
+
+		if (i == 4)
+			add(kernel(1, 200, 300, 10));
+		if (wt_sweep_until(&sweep, (i + 1) * 50, &total))
+			abort();
+		snprintf(text, sizeof(text), "stretch %d: active", i);
+		is_i64(total.active_sm_ns - before.active_sm_ns, want[i][0], text);
+		snprintf(text, sizeof(text), "stretch %d: underfill", i);
+		is_i64(total.underfill_sm_ns - before.underfill_sm_ns, want[i][1], text);
+		snprintf(text, sizeof(text), "stretch %d: wave", i);
+		is_i64(total.wave_sm_ns - before.wave_sm_ns, want[i][2], text);
+		before = total;
+	}
+	is_i64(wt_sweep_finish(&sweep, 300), 0, "the end");
+	is_i64(seen.gap_count, 1, "the gap is one");
+	is_i64(seen.gap[0].end_ns - seen.gap[0].start_ns, 100, "and whole");
+	begin(10, 0);
+	add(kernel(0, 0, 100, 4));
+	is_i64(wt_sweep_until(&sweep, 50, &total), 0, "a look");
+	is_i64(wt_sweep_until(&sweep, 49, &total), -EINVAL, "and back");
+}
+
 static void test_refused(void)
 {
 	struct wt_sweep_kernel bad;
@@ -375,6 +410,17 @@ static bool is_equal(const struct account *account, const struct wt_sweep_kernel
 	       sum(total) + (int64_t)sms * sweep.gap_ns == (int64_t)sms * wall_ns;
 }
 
+/* A look at the totals before each kernel: what they grow by is SM-time that has passed. */
+static int look(int64_t until_ns)
+{
+	struct wt_sweep_share total;
+	int err = wt_sweep_until(&sweep, until_ns, &total);
+
+	if (!err && sum(&total) != (int64_t)sweep.sm_count * sweep.busy_ns)
+		return -ERANGE;
+	return err;
+}
+
 static void test_random(void)
 {
 	static struct wt_sweep_kernel kernels[KERNELS_MAX];
@@ -389,8 +435,12 @@ static void test_random(void)
 		int err = 0;
 
 		begin(sms, 0);
-		for (int i = 0; i < count && !err; i++)
-			err = wt_sweep_add(&sweep, &kernels[i]);
+		for (int i = 0; i < count && !err; i++) {
+			if (program % 2 && kernels[i].start_ns > 0)
+				err = look(kernels[i].start_ns);
+			if (!err)
+				err = wt_sweep_add(&sweep, &kernels[i]);
+		}
 		if (!err)
 			err = wt_sweep_finish(&sweep, wall_ns);
 		keep_account(kernels, count, sms, wall_ns, &account);
@@ -409,6 +459,7 @@ int main(void)
 	test_sharing();
 	test_collectives();
 	test_unjudged_and_cut();
+	test_stretches();
 	test_refused();
 	test_crowd();
 	test_callback_errors();
