@@ -7,12 +7,17 @@ libwtcli_a_SOURCES = \
 	cli/kernel_shorten.c cli/shorten_impl.h \
 	cli/shorten_rules.c cli/shorten_span.c \
 	cli/json.c cli/json.h \
+	cli/progress.c cli/progress.h \
 	cli/table.c cli/table.h \
 	cli/text.c cli/text.h \
 	cli/text_number.c
 
 check_PROGRAMS += tests/unit/test_kernel_name tests/unit/test_text
 TESTS += tests/unit/test_kernel_name tests/unit/test_text
+check_PROGRAMS += tests/unit/test_progress
+TESTS += tests/unit/test_progress
+tests_unit_test_progress_SOURCES = tests/unit/test_progress.c tests/tap.h
+tests_unit_test_progress_LDADD = libwtcli.a -lm
 tests_unit_test_kernel_name_SOURCES = tests/unit/test_kernel_name.c tests/tap.h
 tests_unit_test_kernel_name_LDADD = libwtcli.a -ldl -lm
 tests_unit_test_text_SOURCES = tests/unit/test_text.c tests/tap.h

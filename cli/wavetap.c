@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "config.h"
 #include "schema/wt_paths.h"
@@ -37,6 +38,7 @@ static void print_error(const char *format, va_list ap)
 		safe = wt_text_escape(text, terminal.is_utf8);
 	else
 		text = NULL;
+	wt_progress_hide();
 	fprintf(stderr, "wavetap: %s\n", safe ? safe : "out of memory");
 	free(safe);
 	free(text);
