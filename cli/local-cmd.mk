@@ -4,6 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
+	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/ledger.c cli/ledger.h \
@@ -35,6 +36,7 @@ wavetap_SOURCES = \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \
 	cli/cmd_diagnose.c \
+	cli/cmd_check.c \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \

@@ -118,6 +118,27 @@ static int explain_no_run(const struct wt_db_run_file *runs, size_t count, const
 	return WT_EXIT_NO_DATA;
 }
 
+bool wt_run_is_path(const char *spec)
+{
+	size_t length = strlen(spec);
+
+	return strchr(spec, '/') ||
+	       (length > 3 && !strcmp(spec + length - 3, ".db") && !access(spec, F_OK));
+}
+
+const struct wt_db_run_file *wt_run_pick(const struct wt_db_run_file *runs, size_t count,
+                                         const char *spec)
+{
+	long back = parse_latest(spec);
+
+	if (back >= 0)
+		return find_latest(runs, count, back);
+	while (count-- > 0)
+		if (is_called(&runs[count], spec))
+			return &runs[count];
+	return NULL;
+}
+
 static int open_listed(const char *spec, long back, struct wt_run_file *ret_run)
 {
 	const struct wt_db_run_file *found = NULL;
@@ -134,11 +155,7 @@ static int open_listed(const char *spec, long back, struct wt_run_file *ret_run)
 		wt_cli_error("%s/runs: %s", data_dir, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	if (back >= 0)
-		found = find_latest(runs, count, back);
-	for (size_t i = count; back < 0 && !found && i-- > 0;)
-		if (is_called(&runs[i], spec))
-			found = &runs[i];
+	found = wt_run_pick(runs, count, spec ? spec : "latest");
 	code = found ? open_path(found->path, ret_run)
 	             : explain_no_run(runs, count, spec, back, data_dir);
 	free(runs);
@@ -155,9 +172,7 @@ int wt_run_file_open(const char *spec, struct wt_run_file *ret_run)
 		return WT_EXIT_USAGE;
 	}
 	/* A slash makes it a file; a bare word is one only if it ends so and is there. */
-	if (back < 0 &&
-	    (strchr(spec, '/') ||
-	     (strlen(spec) > 3 && !strcmp(spec + strlen(spec) - 3, ".db") && !access(spec, F_OK))))
+	if (back < 0 && wt_run_is_path(spec))
 		return open_path(spec, ret_run);
 	return open_listed(spec, back, ret_run);
 }

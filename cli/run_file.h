@@ -6,6 +6,7 @@
 #ifndef WT_CLI_RUN_FILE_H
 #define WT_CLI_RUN_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,14 @@ struct wt_run_file {
  */
 int wt_run_file_open(const char *spec, struct wt_run_file *ret_run);
 void wt_run_file_close(struct wt_run_file *run);
+
+/* Is a file meant, rather than the name of a run? */
+bool wt_run_is_path(const char *spec);
+
+/* The run of a list (wt_db_list) that a name, id or latest~N means; NULL: none. Unreadable ones
+ * are found by their file name. */
+const struct wt_db_run_file *wt_run_pick(const struct wt_db_run_file *runs, size_t count,
+                                         const char *spec);
 
 /* The data directory into `path` (WT_PATH_BYTES); a message when there is none. 0 or -errno. */
 int wt_run_data_dir(char *path);
