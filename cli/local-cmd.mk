@@ -40,6 +40,8 @@ wavetap_SOURCES = \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
+	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
+	daemon/liveness.c daemon/lock.c \
 	cli/cmd_preload.c \
 	cli/cmd_run.c \
 	cli/cmd_runs.c \

@@ -11,8 +11,6 @@
 #include "cli/run_file.h"
 #include "schema/wt_paths.h"
 
-#define LATEST_KERNEL_NS INT64_C(1000000000)
-
 int wt_run_data_dir(char *path)
 {
 	int rc = wt_path_data_dir(path);
@@ -62,7 +60,7 @@ static const struct wt_db_run_file *find_latest(const struct wt_db_run_file *run
                                                 long back)
 {
 	for (int pass = 0; pass < 2; pass++) {
-		int64_t least_ns = pass == 0 ? LATEST_KERNEL_NS : INT64_MIN;
+		int64_t least_ns = pass == 0 ? WT_DB_LATEST_KERNEL_NS : INT64_MIN;
 		bool is_any = false;
 		long left = back;
 

@@ -2,7 +2,7 @@
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/configs.c daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/liveness.c \
+	daemon/configs.c daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/keep.c daemon/liveness.c \
 	daemon/lock.c daemon/log.c daemon/process.c daemon/process_restore.c daemon/process_stat.c \
 	daemon/run_key.c daemon/runs.c daemon/scan.c daemon/segment_map.c daemon/status.c \
 	daemon/status.h daemon/store.c

@@ -15,7 +15,8 @@ e2e_tests = \
 	tests/e2e/0700-no-strangers.sh \
 	tests/e2e/0800-truth.sh \
 	tests/e2e/0900-recording.sh \
-	tests/e2e/1100-check.sh
+	tests/e2e/1100-check.sh \
+	tests/e2e/1110-gc.sh
 
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)
