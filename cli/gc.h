@@ -66,6 +66,9 @@ int wt_gc_limits(struct wt_gc *gc);
 /* Gives the lock back, and starts a daemon if a program needs one that began meanwhile. */
 void wt_gc_end(struct wt_gc *gc);
 
+/* The reason of what is kept because all is well. */
+#define WT_GC_IS_RUNNING "its process is running"
+
 /* Is a segment of this process there? `name_part`: "<pidns>-<pid>-<start>-". */
 bool wt_gc_has_segment(const struct wt_gc *gc, const char *name_part);
 

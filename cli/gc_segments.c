@@ -228,7 +228,7 @@ static int settle(struct wt_gc *gc, const struct segments *segments, const struc
 {
 	switch (segment->state) {
 	case STATE_LIVE:
-		return note(gc, segment, WT_GC_KEPT, "its process is running");
+		return note(gc, segment, WT_GC_KEPT, WT_GC_IS_RUNNING);
 	case STATE_DEAD:
 		return settle_dead(gc, segments, segment, problem);
 	case STATE_USELESS:

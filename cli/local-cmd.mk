@@ -37,6 +37,9 @@ wavetap_SOURCES = \
 	cli/cmd_copies.c \
 	cli/cmd_diagnose.c \
 	cli/cmd_check.c \
+	cli/cmd_doctor.c cli/doctor.h cli/doctor_cupti.c cli/doctor_data.c cli/doctor_gpu.c \
+	cli/doctor_host.c cli/doctor_install.c cli/doctor_target.c \
+	cli/probe.c cli/probe.h \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \

@@ -3,7 +3,7 @@ if WT_PROGRAMS
 noinst_LIBRARIES += libwtschema.a
 endif
 libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_keep.c schema/wt_keep.h \
-	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_paths.h \
+	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
 	schema/wt_record.h schema/wt_ring.h schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
 libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
