@@ -31,7 +31,7 @@ static const struct wt_option doctor_options[] = {
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct doctor_values, is_json), NULL,
          "one JSON object"},
         {"timeout", 0, WT_OPTION_TEXT, "TIME", offsetof(struct doctor_values, timeout), NULL,
-         "for the driver and each program that is tried (default 20s)"},
+         "limit for each thing that is tried (default 20s)"},
         {0},
 };
 
@@ -261,11 +261,10 @@ const struct wt_command wt_cmd_doctor = {
         .operands = "[--] [COMMAND [ARGUMENT]...]",
         .summary = "what this host can and can't measure, why, and the remedy",
         .details =
-                "With a COMMAND it is looked at too: can it be preloaded, and which libcupti does "
+                "A COMMAND is looked at, not run: can it be preloaded, and which libcupti does "
                 "its\n"
-                "Python bring? It is not run.\n"
-                "Exits with 0 if kernels can be recorded (warnings allowed), 1 if something stops\n"
-                "that, 3 if there is no GPU and all else is fine.\n",
+                "Python bring? Exits with 0 if kernels can be recorded (warnings allowed), 1 if\n"
+                "something stops that, 3 if there is no GPU and all else is fine.\n",
         .options = doctor_options,
         .operand_count_max = -1,
         .flags = WT_COMMAND_STOPS_AT_OPERAND,

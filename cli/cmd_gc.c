@@ -23,11 +23,11 @@ struct gc_values {
 
 static const struct wt_option gc_options[] = {
         {"keep", 'k', WT_OPTION_LIST, "LIMIT", offsetof(struct gc_values, keep), NULL,
-         "runs (20), bytes (2GiB) or age (30d) to keep; may be repeated, all must hold"},
+         "what is kept: 20 (runs), 2GiB or 30d; may be repeated"},
         {"dry-run", 'n', WT_OPTION_FLAG, NULL, offsetof(struct gc_values, is_dry_run), NULL,
          "say what would be removed, and touch nothing"},
         {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct gc_values, is_forced), NULL,
-         "also damaged files, and segments that can't be stored: their records are lost"},
+         "also what can't be stored: its records are lost"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct gc_values, is_json), NULL,
          "one JSON object"},
         {0},
@@ -211,11 +211,11 @@ static int run_gc(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_gc = {
         .name = "gc",
         .summary = "remove what is left over, and runs beyond limits",
-        .details = "What killed programs left in shared memory is stored first, by wavetapd. A run "
-                   "that\n"
-                   "is being recorded, the newest one and the one that `latest` means are kept "
-                   "whatever\n"
-                   "the limits say, and so is everything that wavetap did not make.\n",
+        .details =
+                "What killed programs left in shared memory is stored first, by wavetapd. A run\n"
+                "that is being recorded, the newest one and the one that `latest` means are kept\n"
+                "whatever the limits say, and so is everything that wavetap did not make.\n"
+                "Of several limits all must hold.\n",
         .options = gc_options,
         .values_bytes = sizeof(struct gc_values),
         .run = run_gc,

@@ -42,7 +42,7 @@ static const struct wt_option run_options[] = {
         {"dir", 'd', WT_OPTION_TEXT, "DIR", offsetof(struct run_values, dir), NULL,
          "data directory (else WAVETAP_DIR, else ~/.local/share/wavetap)"},
         {"keep", 'k', WT_OPTION_LIST, "LIMIT", offsetof(struct run_values, keep), NULL,
-         "runs (20), bytes (2GiB) or age (30d) to keep; older runs are removed afterwards"},
+         "remove older runs then: 20 (runs), 2GiB or 30d stay"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},

@@ -206,7 +206,7 @@ static void add_soname(struct search *search, int major)
 
 	snprintf(soname, sizeof(soname), "libcupti.so.%d", major);
 	wt_probe_call(ask_loader, soname, search->doctor->timeout_ms, &search->probe);
-	if (search->probe.text[0] != '/')
+	if (!search->probe.text[0])
 		return;
 	snprintf(path, sizeof(path), "%.*s", (int)strcspn(search->probe.text, "\n"),
 	         search->probe.text);

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,10 +179,14 @@ static void tell_driver(struct wt_doctor *doctor, const struct wt_probe_result *
 	const char *path = find_line(probe->text, "path");
 	const char *version = find_line(probe->text, "version");
 	const char *init = find_line(probe->text, "init");
+	char real[PATH_MAX];
 	int code = 0;
 
-	if (path)
+	if (path) {
 		copy_line(doctor->driver_path, sizeof(doctor->driver_path), path);
+		if (realpath(doctor->driver_path, real) && strlen(real) < WT_PATH_BYTES)
+			strcpy(doctor->driver_path, real);
+	}
 	if (version)
 		sscanf(version, "%d %d", &code, &doctor->driver_version);
 	if (!init) {

@@ -19,7 +19,7 @@
 #include "cli/probe.h"
 
 #define REAP_MS 500 /* a child that the driver holds in the kernel can't be waited for */
-#define POLL_MS 20
+#define POLL_MS 2
 
 static int64_t now_ms(void)
 {

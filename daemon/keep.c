@@ -106,11 +106,12 @@ static void apply(struct wt_daemon *daemon)
 {
 	struct wt_keeper *keeper = &daemon->keeper;
 	bool *is_protected = calloc(2 * keeper->count + 1, sizeof(*is_protected));
-	bool *is_removed = is_protected + keeper->count;
 	char error[WT_DB_ERROR_BYTES];
+	bool *is_removed;
 
 	if (!is_protected)
 		return;
+	is_removed = is_protected + keeper->count;
 	wt_db_sort(keeper->runs, keeper->count);
 	for (size_t i = 0; i < keeper->count; i++)
 		is_protected[i] = keeper->runs[i].processes_live ||
