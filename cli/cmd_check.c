@@ -20,7 +20,10 @@
 #include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/top_json.h"
+#include "cli/wrap.h"
 #include "schema/wt_paths.h"
+
+#define TEXT_COLUMN 35 /* of what is wrong */
 
 struct check_values {
 	const char *run;
@@ -99,12 +102,9 @@ static void print_text(struct checker *checker, const struct wt_db_run_file *run
 	for (size_t i = 0; i < check->count; i++) {
 		const struct wt_check_problem *p = &check->problems[i];
 
-		wt_phrase_add(&line, "  %s", p->check);
-		if (p->table[0])
-			wt_phrase_add(&line, "%s", p->table);
-		wt_phrase_add(&line, "%s", wt_text_count(number, p->count));
-		wt_phrase_add(&line, "%s", p->text);
-		wt_phrase_end(&line);
+		printf("  %-10s  %-12s  %5s  ", p->check, p->table[0] ? p->table : "-",
+		       wt_text_count(number, p->count));
+		wt_wrap_print(stdout, p->text, TEXT_COLUMN, &checker->terminal);
 	}
 }
 

@@ -14,13 +14,13 @@
 #include "cli/program.h"
 #include "cli/text.h"
 #include "cli/top_json.h"
+#include "cli/wrap.h"
 #include "config.h"
 #include "schema/wt_keep.h"
 
 #define TIMEOUT_MS 20000 /* cuInit of eight GPUs without persistence takes that long at worst */
 #define TIMEOUT_MS_MAX 3600000
 #define TEXT_COLUMN 23
-#define LEAST_WIDTH 30 /* of the text, in the narrowest terminal */
 
 struct doctor_values {
 	const char *timeout;
@@ -68,33 +68,6 @@ static const char *const words[] = {"ok", "warn", "FAIL", "n.a."};
 static const char *const json_words[] = {"ok", "warn", "fail", "na"};
 static const char *const colours[] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
 
-/* Words of `text` from TEXT_COLUMN on, where the cursor stands, broken at the terminal's width. */
-static void print_words(const char *text, const struct wt_text_terminal *terminal)
-{
-	size_t width = terminal->width_columns, at = TEXT_COLUMN;
-	char *safe = wt_text_escape(text, terminal->is_utf8);
-	char *save = NULL;
-
-	if (width && width < TEXT_COLUMN + LEAST_WIDTH)
-		width = TEXT_COLUMN + LEAST_WIDTH;
-	for (char *word = safe ? strtok_r(safe, " ", &save) : NULL; word;
-	     word = strtok_r(NULL, " ", &save)) {
-		size_t columns = wt_text_width(word);
-
-		if (at > TEXT_COLUMN && width && at + 1 + columns > width) {
-			printf("\n%*s", TEXT_COLUMN, "");
-			at = TEXT_COLUMN;
-		} else if (at > TEXT_COLUMN) {
-			putchar(' ');
-			at++;
-		}
-		fputs(word, stdout);
-		at += columns;
-	}
-	putchar('\n');
-	free(safe);
-}
-
 static void print_finding(const struct wt_doctor_finding *finding,
                           const struct wt_text_terminal *terminal)
 {
@@ -103,12 +76,12 @@ static void print_finding(const struct wt_doctor_finding *finding,
 
 	printf("  %s%-4s%s  %-*s ", has_colour ? colours[finding->status] : "",
 	       words[finding->status], has_colour ? "\033[0m" : "", TEXT_COLUMN - 9, finding->name);
-	print_words(finding->text, terminal);
+	wt_wrap_print(stdout, finding->text, TEXT_COLUMN, terminal);
 	if (!finding->remedy[0])
 		return;
 	snprintf(remedy, sizeof(remedy), "-> %s", finding->remedy);
 	printf("%*s", TEXT_COLUMN, "");
-	print_words(remedy, terminal);
+	wt_wrap_print(stdout, remedy, TEXT_COLUMN, terminal);
 }
 
 static int count_status(const struct wt_doctor *doctor, enum wt_doctor_status status)

@@ -12,9 +12,11 @@
 #include "cli/cli.h"
 #include "cli/gc.h"
 #include "cli/json.h"
-#include "cli/phrase.h"
 #include "cli/run_file.h"
 #include "cli/top_json.h"
+#include "cli/wrap.h"
+
+#define TEXT_COLUMN 25 /* of names and reasons */
 
 struct gc_values {
 	struct wt_option_list keep;
@@ -97,21 +99,19 @@ static void print_text(const struct wt_gc *gc)
 {
 	struct wt_text_terminal terminal;
 	char number[WT_TEXT_NUMBER_BYTES];
-	struct wt_phrase line;
 	int64_t bytes, files = sum_up(gc, &bytes);
 
 	wt_text_terminal_probe(1, &terminal);
-	wt_phrase_init(&line, stdout, &terminal);
 	for (size_t i = 0; i < gc->count; i++) {
 		const struct wt_gc_item *item = &gc->items[i];
 		const char *slash = strrchr(item->path, '/');
+		char text[sizeof(item->path) + sizeof(item->reason) + 4];
 
-		wt_phrase_add(&line, "%-*s %9s", gc->is_dry_run ? 12 : 11,
-		              action_word(gc, item->action),
-		              wt_text_bytes(number, (uint64_t)item->bytes));
-		wt_phrase_add(&line, "%s", slash ? slash + 1 : item->path);
-		wt_phrase_add(&line, "%s", item->reason);
-		wt_phrase_end(&line);
+		printf("%-12s  %9s  ", action_word(gc, item->action),
+		       wt_text_bytes(number, (uint64_t)item->bytes));
+		snprintf(text, sizeof(text), "%s: %s", slash ? slash + 1 : item->path,
+		         item->reason);
+		wt_wrap_print(stdout, text, TEXT_COLUMN, &terminal);
 	}
 	if (files)
 		printf("%s %" PRId64 " file%s, %s\n", gc->is_dry_run ? "would remove" : "removed",

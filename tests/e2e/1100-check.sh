@@ -15,7 +15,7 @@ check() { # check CODE ARGUMENT...
 }
 out_has() {
   tests_run=$((tests_run + 1))
-  if grep -qF -- "$1" "$work/out"; then
+  if tr -s " " <"$work/out" | grep -qF -- "$(printf %s "$1" | tr -s " ")"; then
     echo "ok $tests_run - says: $1"
   else
     echo "not ok $tests_run - says: $1"

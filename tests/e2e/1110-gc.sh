@@ -97,14 +97,14 @@ if [ "$ns" != 4026531836 ]; then
 fi
 ln -s /etc/passwd "$prefix-$ns-4194300-77-00000004.seg"
 gc 0
-out_has "^removed .*00000001.seg .*nobody can read it"
-out_has "^kept .*00000002.seg .*made by another version"
-out_has "^kept .*00000004.seg .*not a private file"
-[ "$ns" = 4026531836 ] || out_has "^kept .*00000003.seg .*another pid namespace"
+out_has "^removed .*00000001.seg: .*nobody can read it"
+out_has "^kept .*00000002.seg: .*made by another version"
+out_has "^kept .*00000004.seg: .*not a private file"
+[ "$ns" = 4026531836 ] || out_has "^kept .*00000003.seg: .*another pid namespace"
 "$top_builddir/wavetapd" --foreground --idle 0 2>/dev/null
 ok "wavetapd leaves the segment of another version alone too" test -e "$prefix-$ns-4194300-77-00000002.seg"
 gc 0 --force
-out_has "^removed .*00000002.seg .*LOST"
+out_has "^removed .*00000002.seg: .*LOST"
 is "$(ls "$shm" | grep -c 00000004)|$(ls "$shm" | grep -c '0000000[123]')" "1|0" "--force: all but the link"
 rm "$prefix-$ns-4194300-77-00000004.seg"
 
@@ -114,8 +114,8 @@ python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' 
 gc 0 -n
 is "$(ls "$shm" | wc -l)" 2 "dry run: lock and socket stay"
 gc 0
-out_has "^removed .*lock .*no daemon holds it"
-out_has "^removed .*sock .*no daemon listens"
+out_has "^removed .*lock: no daemon holds it"
+out_has "^removed .*sock: no daemon listens"
 is "$(ls "$shm")" "" "both are gone"
 
 # ---- the folder of runs
@@ -141,9 +141,9 @@ is "$(ls "$runs" | grep -c '^197.*db$')" 8 "dry run: all runs stay"
 gc 0 -k 3
 is "$(ls "$runs"/1970011* | tr '\n' ' ')" "$runs/19700113-000000-00001313.db $runs/19700114-000000-00001414.db $runs/19700115-000000-00001515.db " \
   "--keep 3: the three newest stay, an odd name is no obstacle"
-out_has "foreign.db  not a wavetap run"
-out_has "19700102-000000-00000002.db  a symbolic link: not followed"
-out_has "19700103-000000-00000003.db  made by a newer wavetap"
+out_has "foreign.db: not a wavetap run"
+out_has "19700102-000000-00000002.db: a symbolic link: not followed"
+out_has "19700103-000000-00000003.db: made by a newer wavetap"
 ok "foreign files, links, what is newer: untouched" test -e "$runs/foreign.db" -a -e "$runs/notes.txt" -a -e "$runs/text.db" \
   -a -L "$runs/19700102-000000-00000002.db" -a -e "$work/elsewhere.db" -a -e "$runs/19700103-000000-00000003.db" \
   -a -e "$runs/19700101-000000-00000001.db"
@@ -175,10 +175,10 @@ echo x >"$runs/19700101-000000-0badcafe.db.corrupt-1234"
 echo x >"$runs/other.db-wal"
 printf 'SQLite format 3\000rubbish' >"$runs/19700104-000000-00000004.db"
 gc 0
-out_has "^removed .*new-0badcafe  a run file that was never finished"
-out_has "^removed .*0badcafe.db-wal  its run is gone"
-out_has "^kept .*corrupt-1234  damaged"
-out_has "^kept .*19700104-000000-00000004.db  damaged"
+out_has "^removed .*new-0badcafe: a run file that was never finished"
+out_has "^removed .*0badcafe.db-wal: its run is gone"
+out_has "^kept .*corrupt-1234: damaged"
+out_has "^kept .*19700104-000000-00000004.db: damaged"
 is "$(ls -A "$runs" | grep -c 0badcafe)|$(ls "$runs" | grep -c other)" "1|1" "what is damaged stays, and what is not ours"
 gc 0 --force
 is "$(ls -A "$runs" | grep -c -e 0badcafe -e 00000004)|$(ls "$runs" | grep -c other)" "0|1" "--force: damaged files go"
