@@ -285,6 +285,7 @@ static void check_leftovers(struct wt_doctor *doctor)
 	}
 	gc->lock_fd = -1;
 	gc->is_dry_run = true;
+	gc->is_own_only = true;
 	gc->keep = WT_KEEP_ALL;
 	snprintf(gc->data_dir, sizeof(gc->data_dir), "%s", doctor->data_dir);
 	wt_gc_segments(gc);

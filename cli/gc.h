@@ -38,6 +38,7 @@ struct wt_gc {
 	char data_dir[WT_PATH_BYTES], runs_dir[WT_PATH_BYTES + 8];
 	struct wt_keep keep;
 	bool is_dry_run, is_forced;
+	bool is_own_only; /* no word about segments of other data directories */
 	bool has_daemon; /* it answers; else lock_fd is held, or -1 in a dry run */
 	int lock_fd;
 	const char *keep_path; /* a run that stays whatever the limits say; NULL: none */

@@ -255,6 +255,59 @@ static int settle(struct wt_gc *gc, const struct segments *segments, const struc
 	}
 }
 
+/* ---- other data directories */
+
+/* A segment whose process is gone, of this user and another data directory: only said. */
+static int tell_other(struct wt_gc *gc, int dir_fd, const char *name, const char *after_prefix)
+{
+	struct wt_segment_header *header;
+	char path[WT_PATH_BYTES + NAME_MAX + 2];
+	struct stat status;
+	int err = 0, fd;
+
+	if (fstatat(dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) ||
+	    judge(dir_fd, name, after_prefix, &status) != STATE_DEAD)
+		return 0;
+	header = calloc(1, sizeof(*header));
+	if (!header)
+		return -ENOMEM;
+	fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0 && pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header)) {
+		header->data_dir[sizeof(header->data_dir) - 1] = '\0';
+		snprintf(path, sizeof(path), "%s/%s", wt_path_shm_dir(), name);
+		err = wt_gc_note(gc, WT_GC_KEPT, "segment", path, (int64_t)status.st_blocks * 512,
+		                 "of another data directory: WAVETAP_DIR=%s wavetap gc",
+		                 header->data_dir);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(header);
+	return err;
+}
+
+/* "wavetap-<uid>-<hash>-...seg" with another hash. */
+static int tell_others(struct wt_gc *gc)
+{
+	char prefix[WT_PATH_BYTES], user[64];
+	int err = make_prefix(gc, prefix);
+	DIR *dir = err ? NULL : opendir(wt_path_shm_dir());
+	struct dirent *entry;
+
+	err = 0;
+	snprintf(user, sizeof(user), "wavetap-%u-", (unsigned)geteuid());
+	while (dir && !err && (entry = readdir(dir))) {
+		size_t skip = strlen(user) + 16;
+
+		if (is_segment_name(entry->d_name, user) && strlen(entry->d_name) > skip &&
+		    entry->d_name[skip] == '-' &&
+		    strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			err = tell_other(gc, dirfd(dir), entry->d_name, entry->d_name + skip + 1);
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
 /* ---- lock and socket */
 
 static int64_t bytes_of(const char *path)
@@ -389,6 +442,8 @@ int wt_gc_segments(struct wt_gc *gc)
 		err = settle(gc, &segments, &segments.at[i], daemon_problem(rc));
 	}
 	segments_fini(&segments);
+	if (!err && !gc->is_own_only)
+		err = tell_others(gc);
 	if (err)
 		return err;
 	gc->has_daemon = wt_client_request(gc->data_dir, "status", 5000, &reply) == 0;

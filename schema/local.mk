@@ -29,6 +29,12 @@ tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
 tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
 
+check_PROGRAMS += tests/unit/test_keep
+TESTS += tests/unit/test_keep
+tests_unit_test_keep_SOURCES = tests/unit/test_keep.c tests/tap.h
+tests_unit_test_keep_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_keep_LDADD = libwtschema.a $(SQLITE_LIBS)
+
 # The data dictionary moves with schema.sql.
 if WT_PROGRAMS
 TESTS += tests/unit/test_dictionary.sh

@@ -137,8 +137,8 @@ cp "$base" "$big"
 sqlite3 -batch "$big" "WITH RECURSIVE n(i) AS (VALUES (1000000) UNION ALL SELECT i + 1 FROM n WHERE i < 1600000)
   INSERT INTO launch_call SELECT process_id, i, i, i, api, tid, thread32, stream, function, grid_x, grid_y, grid_z,
   block_x, block_y, block_z, dynamic_smem_bytes, 0, flags FROM n, (SELECT * FROM launch_call LIMIT 1)"
-timeout -s INT 0.2 "$wavetap" check "$big" >"$work/out" 2>"$work/err"
-is "$?|$(cat "$work/err" "$work/out")" "124|" "SIGINT: ended by the signal, without a word"
+timeout -s INT 0.2 "$wavetap" check "$big" "$big" "$big" "$big" >"$work/out" 2>"$work/err"
+is "$?|$(cat "$work/err")" "124|" "SIGINT: ended by the signal, without a word"
 if command -v script >/dev/null 2>&1; then
   script -qec "'$wavetap' check '$big' '$big' '$big'" /dev/null </dev/null >"$work/tty" 2>&1
   if grep -q 'check [0-9]*% ' "$work/tty"; then

@@ -81,6 +81,18 @@ wait "$alive" 2>/dev/null
 ok "everything is stored at the end" settle
 check_books
 
+# ---- a segment of another data directory is told of, and stored when it is asked for
+WAVETAP_DIR=$work/other-data WAVETAP_SPAWN=0 WAVETAP_RUN=other tap "$app" --launches 40 >/dev/null
+gc 0
+out_has "^kept .*of another data directory: WAVETAP_DIR=$work/other-data wavetap gc"
+WAVETAP_DIR=$work/other-data gc 0
+is "$(sqlite3 "$work"/other-data/runs/*.db "SELECT launches_stored FROM loss")|$(ls "$shm" | grep -c "seg\$")" "40|0" "stored and gone"
+tries=0
+while [ "$tries" -lt 300 ] && [ -n "$(ls "$shm")" ]; do # the daemon of that directory
+  tries=$((tries + 1))
+  sleep 0.1
+done
+
 # ---- segments that nobody can store
 make_segment() { # NAME-PART BYTES-FROM: a file as another pid, another version or nobody made it
   umask 077
