@@ -29,8 +29,10 @@ tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
 tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
 
+if WT_PROGRAMS
 check_PROGRAMS += tests/unit/test_keep
 TESTS += tests/unit/test_keep
+endif
 tests_unit_test_keep_SOURCES = tests/unit/test_keep.c tests/tap.h
 tests_unit_test_keep_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_keep_LDADD = libwtschema.a $(SQLITE_LIBS)
