@@ -35,8 +35,14 @@ bool wt_doctor_read_line(const char *path, char *line, size_t line_bytes)
 static void check_processor(struct wt_doctor *doctor)
 {
 	struct utsname name;
+	int major = 0, minor = 0;
 
 	uname(&name);
+	if (sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+	    (major < 4 || (major == 4 && minor < 14)))
+		wt_doctor_add(doctor, WT_DOCTOR_FAIL, GROUP, "kernel",
+		              "update it: wavetap needs Linux 4.14",
+		              "Linux %s has no MADV_WIPEONFORK", name.release);
 #if defined(__x86_64__)
 	wt_doctor_add(doctor, WT_DOCTOR_OK, GROUP, "processor", NULL, "x86-64, %s %s, glibc %s",
 	              name.sysname, name.release, gnu_get_libc_version());

@@ -156,9 +156,9 @@ static bool check_elf(struct wt_doctor *doctor, const char *path, bool *ret_is_e
 	} else if (*ret_is_elf) {
 		read_loader(fd, &header, loader);
 		if (strstr(loader, "musl")) {
-			problem = "it uses musl, the library glibc: the loader may refuse to start "
-			          "it";
-			remedy = "use a glibc build of the program (CUDA needs one too)";
+			problem = "it uses musl, for which there is no CUDA: it runs as ever, and "
+			          "nothing is recorded";
+			remedy = "use a glibc build of the program";
 		}
 	}
 	if (fd >= 0)

@@ -341,6 +341,10 @@ if printf 'int main(void) { return 0; }\n' | ${CC:-cc} -static -x c - -o "$work/
   doctor 1 -- "$work/static"
   says "^ FAIL program .*static can't be preloaded: it is statically linked"
 fi
+if printf 'int main(void) { return 0; }\n' | musl-gcc -x c - -o "$work/musl" 2>/dev/null; then
+  doctor 1 -- "$work/musl"
+  says "^ FAIL program .*musl: it uses musl, for which there is no CUDA"
+fi
 if [ "$(id -u)" = 0 ] && cp /bin/true "$work/raised" && chown 1 "$work/raised" && chmod u+s "$work/raised"; then
   doctor 1 -- "$work/raised"
   says "^ FAIL program .*raised can't be preloaded: it runs with raised privileges"
