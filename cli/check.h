@@ -67,6 +67,11 @@ struct wt_check_query {
 extern const struct wt_check_query wt_check_queries[];
 extern const int wt_check_query_count;
 
+/* Over rows of `clock`: was CLOCK_REALTIME set while they were written? */
+#define WT_CHECK_CLOCK_SET                                                                         \
+	"max(realtime_ns - monotonic_ns - bracket_ns) - min(realtime_ns - monotonic_ns + "         \
+	"bracket_ns) > 10000"
+
 int wt_check_kernels(struct wt_check *check);
 int wt_check_calls(struct wt_check *check);
 

@@ -394,13 +394,11 @@ static int note_call(struct calls *calls, uint64_t tid, int64_t seq, int64_t ent
 /* Has somebody set the clock while the process ran? Then stamps may go back. */
 static bool is_clock_set(struct wt_check *check, int64_t process_id)
 {
-	char sql[200];
+	char sql[300];
 
-	snprintf(
-	        sql, sizeof(sql),
-	        "SELECT max(realtime_ns - monotonic_ns) - min(realtime_ns - monotonic_ns) > 1000000"
-	        " FROM clock WHERE process_id = %" PRId64,
-	        process_id);
+	snprintf(sql, sizeof(sql),
+	         "SELECT " WT_CHECK_CLOCK_SET " FROM clock WHERE process_id = %" PRId64,
+	         process_id);
 	return wt_db_int(check->db, sql, 0) != 0;
 }
 
