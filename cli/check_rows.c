@@ -172,7 +172,7 @@ static int add_kernel(struct rows *rows, sqlite3_stmt *row)
 	tally->graph += is_node;
 	tally->device += !is_node && link == 3;
 	tally->linked += !is_node && (link == 1 || link == 2);
-	tally->cupti_only += link == 4;
+	tally->cupti_only += !is_node && link == 4;
 	tally->waiting += !is_node && link == 0;
 	if (!is_timed)
 		return 0;

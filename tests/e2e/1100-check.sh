@@ -45,6 +45,11 @@ check 3 ./nosuch.db
 check 2 --all base
 check 2 ''
 
+# Without hooks every kernel is without a call, graph nodes too: that is no fault.
+WAVETAP_RUN=injected CUDA_INJECTION64_PATH=$library "$app" --launches 60 --graph 5 >/dev/null
+settle
+check 0 --all
+
 # fault SQL WANTED-WORDS
 fault() {
   cp "$base" "$work/fault.db"
