@@ -1,9 +1,11 @@
 # analysis/local.mk: numbers from records. Programs that link it need -lm.
 noinst_LIBRARIES += libwtanalysis.a
 libwtanalysis_a_SOURCES = \
+	analysis/derive.c analysis/derive.h \
 	analysis/link.c analysis/link.h analysis/link_calls.c \
 	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
 	analysis/link_order.c analysis/map.c analysis/map.h \
+	analysis/rollup.c analysis/rollup.h \
 	analysis/occupancy.c analysis/occupancy.h \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
@@ -11,7 +13,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h
 
 analysis_tests = tests/unit/test_gap tests/unit/test_link tests/unit/test_link_random \
-	tests/unit/test_occupancy tests/unit/test_sweep tests/unit/test_wave
+	tests/unit/test_occupancy tests/unit/test_rollup tests/unit/test_sweep tests/unit/test_wave
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
 tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
@@ -20,6 +22,8 @@ tests_unit_test_link_random_SOURCES = tests/unit/test_link_random.c tests/tap.h
 tests_unit_test_link_random_LDADD = libwtanalysis.a -lm
 tests_unit_test_occupancy_SOURCES = tests/unit/test_occupancy.c tests/tap.h
 tests_unit_test_occupancy_LDADD = libwtanalysis.a -lm
+tests_unit_test_rollup_SOURCES = tests/unit/test_rollup.c tests/tap.h
+tests_unit_test_rollup_LDADD = libwtanalysis.a -lm
 tests_unit_test_gap_SOURCES = tests/unit/test_gap.c tests/tap.h
 tests_unit_test_gap_LDADD = libwtanalysis.a -lm
 tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/tap.h

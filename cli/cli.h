@@ -51,6 +51,7 @@ extern const struct wt_command wt_cmd_export;
 extern const struct wt_command wt_cmd_check;
 extern const struct wt_command wt_cmd_doctor;
 extern const struct wt_command wt_cmd_gc;
+extern const struct wt_command wt_cmd_analyze;
 extern const struct wt_command wt_cmd_help;
 
 /* One line "wavetap: ..." on stderr; control characters from names and paths are escaped. */

@@ -18,16 +18,18 @@
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
+#include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
 #include "cli/top_json.h"
+#include "cli/top_text.h"
 
 enum copies_by { BY_EXPOSED, BY_BYTES };
 
 struct copies_values {
 	const char *run;
 	int by;
-	int64_t device;
+	struct wt_select_words select;
 	bool is_json, is_csv;
 };
 
@@ -40,8 +42,7 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_option copies_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct copies_values, by), by_choices,
          "what to rank by"},
-        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct copies_values, device), NULL,
-         "only the device with that id"},
+        WT_SELECT_OPTIONS(struct copies_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_csv), NULL,
@@ -59,6 +60,8 @@ struct group {
 };
 
 struct copies {
+	const struct wt_select *select; /* what it is of; NULL: all of the run */
+	int64_t start_ns, end_ns; /* copies count with their part in between */
 	struct group *groups;
 	size_t group_count;
 	int64_t total_time_ns, total_exposed_ns; /* of unions */
@@ -73,8 +76,9 @@ struct interval_list {
 	size_t count;
 };
 
+/* ?1 is the device, ?2 and ?3 (if they are there) the window. */
 static int read_intervals(sqlite3 *db, const char *sql, int64_t device_id,
-                          struct interval_list *list)
+                          const struct copies *copies, struct interval_list *list)
 {
 	size_t capacity = 0;
 	sqlite3_stmt *s;
@@ -83,6 +87,8 @@ static int read_intervals(sqlite3 *db, const char *sql, int64_t device_id,
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, device_id);
+	sqlite3_bind_int64(s, 2, copies->start_ns);
+	sqlite3_bind_int64(s, 3, copies->end_ns);
 	while ((rc = wt_report_step(s)) > 0) {
 		if (list->count == capacity) {
 			struct wt_interval *grown;
@@ -126,13 +132,18 @@ static int read_groups(sqlite3 *db, int64_t device_id, const struct wt_intervals
 {
 	static const char sql[] = "SELECT CASE WHEN is_memset THEN 0 ELSE copy_kind END,"
 	                          " CASE WHEN is_memset THEN 0 ELSE src_kind END, dst_kind,"
-	                          " bytes, start_ns, end_ns FROM copy WHERE device_id = ?1";
+	                          " bytes, start_ns, end_ns FROM copy WHERE device_id = ?1"
+	                          " AND (?2 OR start_ns < ?4 AND (end_ns > ?3 OR"
+	                          " start_ns = end_ns AND start_ns >= ?3))";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
 
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, device_id);
+	sqlite3_bind_int(s, 2, !copies->select || !copies->select->has_window);
+	sqlite3_bind_int64(s, 3, copies->start_ns);
+	sqlite3_bind_int64(s, 4, copies->end_ns);
 	while ((rc = wt_report_step(s)) > 0) {
 		struct group like = {.device_id = device_id,
 		                     .kind = sqlite3_column_int(s, 0),
@@ -140,18 +151,22 @@ static int read_groups(sqlite3 *db, int64_t device_id, const struct wt_intervals
 		                     .dst_kind = sqlite3_column_int(s, 2)};
 		struct group *group = find_group(copies, &like);
 		int64_t start_ns = sqlite3_column_int64(s, 4);
-		int64_t end_ns = sqlite3_column_int64(s, 5);
+		int64_t end_ns = sqlite3_column_int64(s, 5), whole_ns = end_ns - start_ns;
 
 		if (!group) {
 			rc = -ENOMEM;
 			break;
 		}
 		group->count++;
-		group->bytes += sqlite3_column_int64(s, 3);
 		if (sqlite3_column_type(s, 4) == SQLITE_NULL || end_ns < start_ns) {
+			group->bytes += sqlite3_column_int64(s, 3);
 			copies->without_time++;
 			continue;
 		}
+		start_ns = start_ns > copies->start_ns ? start_ns : copies->start_ns;
+		end_ns = end_ns < copies->end_ns ? end_ns : copies->end_ns;
+		group->bytes +=
+		        wt_select_part(sqlite3_column_int64(s, 3), end_ns - start_ns, whole_ns);
 		group->time_ns += end_ns - start_ns;
 		group->exposed_ns +=
 		        end_ns - start_ns - wt_intervals_overlap_ns(kernels, start_ns, end_ns);
@@ -165,13 +180,14 @@ static int read_device(sqlite3 *db, int64_t device_id, struct copies *copies)
 	static const char kernels_sql[] =
 	        "SELECT e.start_ns, e.end_ns FROM kernel_exec e JOIN config c USING (config_id)"
 	        " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns ORDER BY e.start_ns";
-	static const char copies_sql[] = "SELECT start_ns, end_ns FROM copy"
-	                                 " WHERE device_id = ?1 AND end_ns > start_ns";
+	static const char copies_sql[] =
+	        "SELECT max(start_ns, ?2), min(end_ns, ?3) FROM copy"
+	        " WHERE device_id = ?1 AND end_ns > start_ns AND start_ns < ?3 AND end_ns > ?2";
 	struct interval_list kernels = {0}, ran = {0};
-	int rc = read_intervals(db, kernels_sql, device_id, &kernels);
+	int rc = read_intervals(db, kernels_sql, device_id, copies, &kernels);
 
 	if (!rc)
-		rc = read_intervals(db, copies_sql, device_id, &ran);
+		rc = read_intervals(db, copies_sql, device_id, copies, &ran);
 	if (!rc) {
 		struct wt_intervals set = {kernels.at, kernels.count};
 
@@ -190,17 +206,18 @@ static int read_device(sqlite3 *db, int64_t device_id, struct copies *copies)
 	return rc;
 }
 
-static int read_devices(sqlite3 *db, int64_t only_device, struct copies *copies)
+static int read_devices(sqlite3 *db, struct copies *copies)
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
 	                           "SELECT DISTINCT device_id FROM copy WHERE device_id IS NOT NULL"
-	                           " AND (?1 < 0 OR device_id = ?1) ORDER BY device_id",
+	                           " AND (?1 OR device_id IN (SELECT device_id FROM device))"
+	                           " ORDER BY device_id",
 	                           &s);
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, only_device);
+	sqlite3_bind_int(s, 1, !copies->select);
 	while ((rc = wt_report_step(s)) > 0) {
 		rc = read_device(db, sqlite3_column_int64(s, 0), copies);
 		if (rc)
@@ -214,16 +231,16 @@ static int read_devices(sqlite3 *db, int64_t only_device, struct copies *copies)
 	return rc;
 }
 
-/* In one read transaction. 0 or -errno. */
-static int load(sqlite3 *db, int64_t only_device, struct copies *copies)
+/* In one read transaction, or that of the selection. 0 or -errno. */
+static int load(sqlite3 *db, struct copies *copies)
 {
-	int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = sqlite3_exec(db, "SAVEPOINT copies", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 
 	if (!rc)
-		rc = read_devices(db, only_device, copies);
+		rc = read_devices(db, copies);
 	if (rc == -EIO)
 		snprintf(copies->problem, sizeof(copies->problem), "%s", sqlite3_errmsg(db));
-	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	sqlite3_exec(db, "RELEASE copies", NULL, NULL, NULL);
 	return rc;
 }
 
@@ -324,6 +341,7 @@ static int print_json(const struct wt_run_file *run, const struct copies *copies
 	wt_json_init(&json, stdout, true);
 	wt_json_object_begin(&json);
 	wt_json_put_run(&json, run);
+	wt_select_put_json(&json, copies->select);
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &losses->loss);
 	wt_json_put_incomplete(&json, losses);
@@ -348,6 +366,8 @@ static int print_text(const struct wt_run_file *run, const struct copies *copies
 	wt_phrase_add(&line, "run %s", run->info.id);
 	if (run->info.name[0])
 		wt_phrase_add(&line, "%s", run->info.name);
+	if (copies->select && copies->select->has_window)
+		wt_top_print_window(&line, copies->select, 0);
 	wt_phrase_add(&line, "%s copies and memsets", wt_text_count(a, copies->count));
 	wt_phrase_add(&line, "%s", wt_text_bytes(a, (uint64_t)copies->bytes));
 	wt_phrase_add(&line, "some ran %s, %s%% of it beside kernels, %s exposed",
@@ -358,6 +378,7 @@ static int print_text(const struct wt_run_file *run, const struct copies *copies
 		wt_phrase_add(&line, "%s without a usable time",
 		              wt_text_count(a, copies->without_time));
 	wt_phrase_end(&line);
+	wt_top_print_selection(&line, copies->select);
 	rc = wt_table_print_text(table, stdout, &terminal);
 	if (!rc && losses->loss.other_dropped_ring) {
 		wt_phrase_add(&line, "lost %s records of copies and other activity: ring full",
@@ -388,13 +409,21 @@ static int print_copies(const struct copies_values *values, const struct wt_run_
 	return wt_cli_output_result(rc);
 }
 
-static int show(const struct copies_values *values, const struct wt_run_file *run)
+static int show(const struct copies_values *values, const struct wt_select *select,
+                const struct wt_run_file *run)
 {
 	struct wt_report losses = {0};
-	struct copies copies = {0};
+	struct copies copies = {.start_ns = INT64_MIN, .end_ns = INT64_MAX};
 	int code = WT_EXIT_FAILED;
-	int rc = load(run->db, values->device, &copies);
+	int rc;
 
+	if (select->is_applied)
+		copies.select = select;
+	if (select->is_applied && select->has_window) {
+		copies.start_ns = select->start_ns;
+		copies.end_ns = select->end_ns;
+	}
+	rc = load(run->db, &copies);
 	if (!rc)
 		rc = wt_report_load_losses(run->db, &losses);
 	if (rc)
@@ -406,7 +435,7 @@ static int show(const struct copies_values *values, const struct wt_run_file *ru
 		code = print_copies(values, run, &copies, &losses);
 	if (!code && !copies.count) {
 		wt_cli_error("run %s has no copies%s", run->info.id,
-		             values->device >= 0 ? " on that device" : "");
+		             copies.select ? " in the selection" : "");
 		code = WT_EXIT_NO_DATA;
 	}
 	free(copies.groups);
@@ -417,6 +446,7 @@ static int show(const struct copies_values *values, const struct wt_run_file *ru
 static int run_copies(void *opaque, int operand_count, char **operands)
 {
 	const struct copies_values *values = opaque;
+	struct wt_select select;
 	struct wt_run_file run;
 	int code;
 
@@ -424,11 +454,26 @@ static int run_copies(void *opaque, int operand_count, char **operands)
 	(void)operands;
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("copies", "--json and --csv exclude each other");
-	code = wt_run_file_open(values->run, &run);
-	if (code)
-		return code;
-	code = show(values, &run);
-	wt_run_file_close(&run);
+	code = wt_select_parse("copies", &values->select, &select);
+	if (!code && values->select.kernel) {
+		wt_cli_error("--kernel: a copy is no kernel's");
+		code = WT_EXIT_NO_DATA;
+	}
+	if (!code)
+		code = wt_run_file_open(values->run, &run);
+	if (!code) {
+		code = wt_select_apply_devices(&select, &run);
+		/* A run without kernels has no start that times could count from. */
+		if (!code && wt_select_is_given(&select) && !select.is_applied) {
+			wt_cli_error("run %s has no kernels, so nothing of it can be selected",
+			             run.info.id);
+			code = WT_EXIT_NO_DATA;
+		}
+		if (!code)
+			code = show(values, &select, &run);
+		wt_run_file_close(&run);
+	}
+	wt_select_fini(&select);
 	return code;
 }
 

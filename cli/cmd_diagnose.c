@@ -13,6 +13,7 @@
 #include "cli/diagnose.h"
 #include "cli/ledger_lines.h"
 #include "cli/phrase.h"
+#include "cli/select.h"
 #include "cli/text.h"
 
 #define DEFAULT_LIMIT 8
@@ -20,7 +21,8 @@
 
 struct diagnose_values {
 	const char *run, *threshold;
-	int64_t limit, device;
+	int64_t limit;
+	struct wt_select_words select;
 	bool is_json;
 };
 
@@ -29,8 +31,7 @@ static const struct wt_option diagnose_options[] = {
          NULL, "least share of SMs x wall that is worth a finding (default: 1%)"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, limit), NULL,
          "findings to show, 0 for all (default: 8, all with --json)"},
-        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, device), NULL,
-         "only the device with that id"},
+        WT_SELECT_OPTIONS(struct diagnose_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct diagnose_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         WT_RUN_OPTION(struct diagnose_values, run),
@@ -193,8 +194,8 @@ static int diagnose(const struct diagnose_values *values, struct wt_ledger_view 
 static int run_diagnose(void *opaque, int operand_count, char **operands)
 {
 	const struct diagnose_values *values = opaque;
-	struct wt_ledger_query query = {.device_id = values->device};
-	struct wt_ledger_view view;
+	struct wt_ledger_view view = {0};
+	struct wt_select select;
 	double percent;
 	int code = parse_threshold(values->threshold, &percent);
 
@@ -202,10 +203,20 @@ static int run_diagnose(void *opaque, int operand_count, char **operands)
 	(void)operands;
 	if (code)
 		return code;
-	code = wt_ledger_open(values->run, &query, &view);
+	code = wt_select_parse("diagnose", &values->select, &select);
+	if (!code && values->select.kernel) {
+		wt_cli_error("--kernel: findings are about all kernels of a device; show and top "
+		             "are about one");
+		code = WT_EXIT_NO_DATA;
+	}
+	if (!code)
+		code = wt_ledger_open(values->run, &select, &view);
+	if (!code)
+		code = wt_select_hide_kernels(&select, &view.run);
 	if (!code)
 		code = diagnose(values, &view, percent);
 	wt_ledger_close(&view);
+	wt_select_fini(&select);
 	return code;
 }
 

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/copy_db.h"
 #include "cli/json.h"
 #include "cli/out_file.h"
+#include "cli/progress.h"
 #include "cli/run_file.h"
+#include "cli/select.h"
 #include "cli/top_json.h"
 
 enum export_format { FORMAT_BY_NAME, FORMAT_SQLITE, FORMAT_CSV, FORMAT_JSON };
@@ -21,6 +24,7 @@ struct export_values {
 	const char *run, *output;
 	int format;
 	bool is_forced;
+	struct wt_select_words select;
 };
 
 /* Indices are enum export_format. */
@@ -42,6 +46,7 @@ static const struct wt_option export_options[] = {
          format_choices, "what to write"},
         {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_forced), NULL,
          "replace an existing FILE"},
+        WT_SELECT_OPTIONS(struct export_values, select),
         WT_RUN_OPTION(struct export_values, run),
         {0},
 };
@@ -120,33 +125,55 @@ static void put_json_row(struct wt_json *json, sqlite3_stmt *s)
 	wt_json_object_end(json);
 }
 
-/*
- * The statement is at its first row. SQLITE_DONE, or the code that stopped it;
- * *ret_error is what writing failed with (-errno).
- */
-static int put_rows(FILE *out, const struct wt_run_file *run, sqlite3_stmt *s,
-                    enum export_format format, int *ret_error)
+/* What all steps of one export share. */
+struct export
 {
-	struct wt_json json;
+	const struct export_values *values;
+	const struct wt_run_file *run;
+	const struct wt_select *select;
+	enum export_format format;
+	sqlite3_stmt *rows; /* at the first row */
+	struct wt_progress progress;
+};
+
+/* Puts one row after the other; SQLITE_DONE, or the code that stopped it. */
+static int put_all(struct export *export, FILE *out, struct wt_json *json)
+{
 	int code = SQLITE_ROW;
 
-	errno = 0;
+	for (int64_t done = 1; code == SQLITE_ROW; code = sqlite3_step(export->rows)) {
+		if (json)
+			put_json_row(json, export->rows);
+		else
+			put_csv_row(out, export->rows, false);
+		if (json ? json->error != 0 : ferror(out))
+			break;
+		wt_progress_set(&export->progress, done++);
+	}
+	return code;
+}
 
-	if (format == FORMAT_CSV) {
-		put_csv_row(out, s, true);
-		for (; code == SQLITE_ROW && !ferror(out); code = sqlite3_step(s))
-			put_csv_row(out, s, false);
+/* As put_all(); *ret_error is what writing failed with (-errno). */
+static int put_rows(struct export *export, FILE *out, int *ret_error)
+{
+	struct wt_json json;
+	int code;
+
+	errno = 0;
+	if (export->format == FORMAT_CSV) {
+		put_csv_row(out, export->rows, true);
+		code = put_all(export, out, NULL);
 		if (fflush(out) || ferror(out))
 			*ret_error = errno ? -errno : -EIO;
 		return code;
 	}
 	wt_json_init(&json, out, false);
 	wt_json_object_begin(&json);
-	wt_json_put_run(&json, run);
+	wt_json_put_run(&json, export->run);
+	wt_select_put_json(&json, export->select);
 	wt_json_key(&json, "launches");
 	wt_json_array_begin(&json);
-	for (; code == SQLITE_ROW && !json.error; code = sqlite3_step(s))
-		put_json_row(&json, s);
+	code = put_all(export, out, &json);
 	wt_json_array_end(&json);
 	wt_json_object_end(&json);
 	*ret_error = wt_json_finish(&json);
@@ -159,9 +186,21 @@ static int sql_failed(const struct wt_run_file *run)
 	return WT_EXIT_FAILED;
 }
 
+/* Data that comes out on the terminal is progress enough. */
+static void begin_progress(struct export *export, bool is_stdout)
+{
+	int64_t count =
+	        export->select->is_applied
+	                ? export->select->launches
+	                : wt_db_int(export->run->db, "SELECT sum(kernels_stored) FROM proc", 0);
+
+	wt_progress_begin(&export->progress, "export", "launches", count);
+	if (is_stdout && isatty(STDOUT_FILENO))
+		wt_progress_end(&export->progress);
+}
+
 /* To stdout, or to `path` if it isn't NULL. */
-static int export_rows(const struct wt_run_file *run, enum export_format format, const char *path,
-                       sqlite3_stmt *s)
+static int export_rows(struct export *export, const char *path)
 {
 	FILE *out = path ? fopen(path, "we") : stdout;
 	int error = 0;
@@ -171,42 +210,25 @@ static int export_rows(const struct wt_run_file *run, enum export_format format,
 		wt_cli_error("%s: %s", path, strerror(errno));
 		return WT_EXIT_FAILED;
 	}
-	code = put_rows(out, run, s, format, &error);
+	begin_progress(export, !path);
+	code = put_rows(export, out, &error);
+	wt_progress_end(&export->progress);
 	if (!path)
 		return error                 ? wt_cli_output_result(error)
 		       : code == SQLITE_DONE ? WT_EXIT_FINE
-		                             : sql_failed(run);
+		                             : sql_failed(export->run);
 	if (fclose(out) && !error)
 		error = -errno;
 	if (error) {
 		wt_cli_error("%s: %s", path, strerror(-error));
 		return WT_EXIT_FAILED;
 	}
-	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(run);
+	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(export->run);
 }
 
-static int copy_database(const struct wt_run_file *run, const char *path)
+static int export_to_file(struct export *export)
 {
-	sqlite3_stmt *s = NULL;
-	int code;
-
-	/* The copy is what this connection writes; the run file itself is open read-only. */
-	sqlite3_exec(run->db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
-	code = sqlite3_prepare_v2(run->db, "VACUUM INTO ?1", -1, &s, NULL);
-	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
-	if (code == SQLITE_OK)
-		code = sqlite3_step(s);
-	sqlite3_finalize(s);
-	if (code == SQLITE_DONE)
-		return WT_EXIT_FINE;
-	wt_cli_error("can't copy %s to %s: %s", run->info.path, path, sqlite3_errmsg(run->db));
-	return WT_EXIT_FAILED;
-}
-
-static int export_to_file(const struct export_values *values, const struct wt_run_file *run,
-                          enum export_format format, sqlite3_stmt *s)
-{
+	const struct export_values *values = export->values;
 	struct wt_out_file file;
 	int rc = wt_out_file_begin(&file, values->output, values->is_forced);
 	int code;
@@ -219,8 +241,9 @@ static int export_to_file(const struct export_values *values, const struct wt_ru
 		wt_cli_error("%s: %s", values->output, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	code = format == FORMAT_SQLITE ? copy_database(run, file.temporary)
-	                               : export_rows(run, format, file.temporary, s);
+	code = export->format == FORMAT_SQLITE
+	               ? wt_copy_db(export->run, file.temporary, values->output, "export")
+	               : export_rows(export, file.temporary);
 	if (code) {
 		wt_out_file_abort(&file);
 		return code;
@@ -233,40 +256,33 @@ static int export_to_file(const struct export_values *values, const struct wt_ru
 	return WT_EXIT_FINE;
 }
 
-static int export_run(const struct export_values *values, const struct wt_run_file *run,
-                      enum export_format format)
+static int export_run(struct export *export)
 {
-	bool is_stdout = !strcmp(values->output, "-");
-	sqlite3_stmt *s = NULL;
+	const struct wt_run_file *run = export->run;
 	int code;
 
-	if (format == FORMAT_SQLITE)
-		return export_to_file(values, run, format, NULL);
-	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &s, NULL);
+	if (export->format == FORMAT_SQLITE)
+		return export_to_file(export);
+	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &export->rows, NULL);
 	if (code == SQLITE_OK)
-		code = sqlite3_step(s);
+		code = sqlite3_step(export->rows);
 	if (code == SQLITE_ROW) {
-		code = is_stdout ? export_rows(run, format, NULL, s)
-		                 : export_to_file(values, run, format, s);
+		code = !strcmp(export->values->output, "-") ? export_rows(export, NULL)
+		                                            : export_to_file(export);
 	} else if (code == SQLITE_DONE) {
 		wt_cli_error("run %s has no kernel to export", run->info.id);
 		code = WT_EXIT_NO_DATA;
 	} else {
 		code = sql_failed(run);
 	}
-	sqlite3_finalize(s);
+	sqlite3_finalize(export->rows);
 	return code;
 }
 
-static int run_export(void *opaque, int operand_count, char **operands)
+static int check_values(const struct export_values *values)
 {
-	const struct export_values *values = opaque;
 	enum export_format format;
-	struct wt_run_file run;
-	int code;
 
-	(void)operand_count;
-	(void)operands;
 	if (!values->output || !values->output[0])
 		return wt_cli_usage_error("export", "where to? -o FILE is missing");
 	format = format_of(values);
@@ -275,11 +291,36 @@ static int run_export(void *opaque, int operand_count, char **operands)
 		                          values->output);
 	if (format == FORMAT_SQLITE && !strcmp(values->output, "-"))
 		return wt_cli_usage_error("export", "sqlite needs a file, not stdout");
-	code = wt_run_file_open(values->run, &run);
+	return WT_EXIT_FINE;
+}
+
+static int run_export(void *opaque, int operand_count, char **operands)
+{
+	const struct export_values *values = opaque;
+	struct wt_select select;
+	struct wt_run_file run;
+	struct export export = {.values = values, .run = &run, .select = &select};
+	int code = check_values(values);
+
+	(void)operand_count;
+	(void)operands;
 	if (code)
 		return code;
-	code = export_run(values, &run, format);
-	wt_run_file_close(&run);
+	export.format = format_of(values);
+	code = wt_select_parse("export", &values->select, &select);
+	/* Its sums and counts of losses would not fit a part of the rows. */
+	if (!code && export.format == FORMAT_SQLITE && wt_select_is_given(&select))
+		code = wt_cli_usage_error("export", "sqlite is the whole run: selections are for "
+		                                    "csv and json");
+	if (!code)
+		code = wt_run_file_open(values->run, &run);
+	if (!code) {
+		code = wt_select_apply(&select, &run);
+		if (!code)
+			code = export_run(&export);
+		wt_run_file_close(&run);
+	}
+	wt_select_fini(&select);
 	return code;
 }
 

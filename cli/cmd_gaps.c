@@ -14,6 +14,8 @@
 #include "cli/kernel_name.h"
 #include "cli/ledger_lines.h"
 #include "cli/phrase.h"
+#include "cli/report_sql.h"
+#include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
 
@@ -24,7 +26,8 @@ enum gaps_by { BY_CAUSE, BY_KERNEL };
 struct gaps_values {
 	const char *run;
 	int by;
-	int64_t device, limit;
+	int64_t limit;
+	struct wt_select_words select;
 	bool has_full_names, is_json, is_csv;
 };
 
@@ -39,8 +42,6 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_option gaps_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct gaps_values, by), by_choices,
          "what a row is"},
-        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct gaps_values, device), NULL,
-         "only the device with that id"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct gaps_values, limit), NULL,
          "rows to show, 0 for all (default: 20, all with --json and --csv)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, has_full_names), NULL,
@@ -48,6 +49,7 @@ static const struct wt_option gaps_options[] = {
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_csv), NULL, "rows as CSV"},
+        WT_SELECT_OPTIONS(struct gaps_values, select),
         WT_RUN_OPTION(struct gaps_values, run),
         {0},
 };
@@ -60,6 +62,12 @@ static const struct wt_table_column cause_columns[] = {
         {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
 };
 
+/* Before the name: what the row splits into, for programs. In the order of enum wt_gap_cause. */
+#define CAUSE_COLUMN(name)                                                                         \
+	{                                                                                          \
+#name "_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0                         \
+	}
+
 static const struct wt_table_column kernel_columns[] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 5, 0},
@@ -68,11 +76,24 @@ static const struct wt_table_column kernel_columns[] = {
         {"gaps", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
         {"main_cause_sm_ns", "OF IT", WT_TABLE_RIGHT, 0, 0, 0},
+        CAUSE_COLUMN(copy),
+        CAUSE_COLUMN(graph),
+        CAUSE_COLUMN(load),
+        CAUSE_COLUMN(profiler),
+        CAUSE_COLUMN(sync),
+        CAUSE_COLUMN(alloc),
+        CAUSE_COLUMN(host),
+        CAUSE_COLUMN(launch),
+        CAUSE_COLUMN(dependency),
+        CAUSE_COLUMN(turnaround),
+        CAUSE_COLUMN(unknown),
+        CAUSE_COLUMN(undecided),
         {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
 };
 
-/* Whole-run sums over the devices. */
+/* Sums over the devices, or over the gaps before selected kernels. */
 struct sums {
+	int64_t gaps;
 	int64_t cause_sm_ns[WT_GAP_CAUSE_MAX];
 	int64_t gap_sm_ns;
 	double total_sm_ns; /* of many devices it may not fit 64 bits */
@@ -83,17 +104,49 @@ static void sum_up(const struct wt_ledger *ledger, struct sums *sums)
 {
 	memset(sums, 0, sizeof(*sums));
 	for (size_t i = 0; i < ledger->device_count; i++) {
-		const struct wt_ledger_device *device = &ledger->devices[i];
+		sums->total_sm_ns += (double)ledger->devices[i].total_sm_ns;
+		sums->sms += (double)ledger->devices[i].sms;
+	}
+	/* Every gap is some kernel's, or after the last one. */
+	for (size_t i = 0; i <= ledger->kernel_count; i++) {
+		const struct wt_ledger_kernel *kernel =
+		        i < ledger->kernel_count ? &ledger->kernels[i] : &ledger->after_last;
 
-		sums->total_sm_ns += (double)device->total_sm_ns;
-		sums->sms += (double)device->sms;
+		sums->gaps += kernel->gaps;
 		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
-			int64_t sm_ns = device->gap_ns[cause] * device->sms;
-
-			sums->cause_sm_ns[cause] += sm_ns;
-			sums->gap_sm_ns += sm_ns;
+			sums->cause_sm_ns[cause] += kernel->gap_sm_ns[cause];
+			sums->gap_sm_ns += kernel->gap_sm_ns[cause];
 		}
 	}
+}
+
+/* Leaves the gaps before kernels that --kernel means. 0 or -EIO. */
+static int keep_selected(struct wt_ledger_view *view)
+{
+	struct wt_ledger *ledger = &view->ledger;
+	sqlite3_stmt *s = NULL;
+	size_t kept = 0;
+	int rc;
+
+	if (!ledger->select || !ledger->select->words.kernel)
+		return 0;
+	rc = wt_report_prepare(view->run.db, "SELECT 1 FROM temp.wt_kernel WHERE kernel_id = ?1",
+	                       &s);
+	for (size_t i = 0; i < ledger->kernel_count; i++) {
+		if (rc >= 0) {
+			sqlite3_bind_int64(s, 1, ledger->kernels[i].kernel_id);
+			rc = wt_report_step(s);
+			sqlite3_reset(s);
+		}
+		if (rc > 0)
+			ledger->kernels[kept++] = ledger->kernels[i];
+		else
+			free(ledger->kernels[i].name);
+	}
+	sqlite3_finalize(s);
+	ledger->kernel_count = kept;
+	memset(&ledger->after_last, 0, sizeof(ledger->after_last));
+	return rc < 0 ? rc : 0;
 }
 
 static int64_t kernel_gap_sm_ns(const struct wt_ledger_kernel *kernel)
@@ -209,6 +262,8 @@ static void add_kernel(struct wt_table *table, const struct wt_ledger_kernel *ke
 	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(cause) : NULL, NULL);
 	wt_table_add_int(table, kernel->gap_sm_ns[cause],
 	                 wt_text_percent(c, (double)kernel->gap_sm_ns[cause], (double)gap_sm_ns));
+	for (int each = 0; each < WT_GAP_CAUSE_MAX; each++)
+		wt_table_add_int(table, kernel->gap_sm_ns[each], NULL);
 	wt_table_add_string(table, full ? full : kernel->name, shown);
 	free(full);
 }
@@ -231,17 +286,16 @@ static struct wt_table *kernel_table(const struct wt_ledger *ledger, char **name
 static void print_head(const struct wt_ledger_view *view, const struct sums *sums,
                        const struct wt_top_unit *unit, const struct wt_text_terminal *terminal)
 {
+	const struct wt_select *select = view->ledger.select;
 	char a[WT_TEXT_NUMBER_BYTES];
-	int64_t gaps = 0;
 	struct wt_phrase line;
 
-	for (size_t i = 0; i < view->ledger.device_count; i++)
-		gaps += view->ledger.devices[i].gaps;
 	wt_ledger_print_run(stdout, terminal, &view->run, &view->ledger);
 	wt_phrase_init(&line, stdout, terminal);
-	wt_phrase_add(&line, "no kernel ran %s%% of the time",
-	              wt_text_percent(a, (double)sums->gap_sm_ns, sums->total_sm_ns));
-	wt_phrase_add(&line, "%s gaps", wt_text_count(a, gaps));
+	wt_phrase_add(&line, "no kernel ran %s%% of the time%s",
+	              wt_text_percent(a, (double)sums->gap_sm_ns, sums->total_sm_ns),
+	              select && select->words.kernel ? ", before those selected" : "");
+	wt_phrase_add(&line, "%s gaps", wt_text_count(a, sums->gaps));
 	wt_phrase_add(&line, "TIME: %s of the whole GPU", unit->name);
 	wt_phrase_end(&line);
 }
@@ -310,18 +364,25 @@ static int print_gaps(const struct gaps_values *values, struct wt_ledger_view *v
 static int run_gaps(void *opaque, int operand_count, char **operands)
 {
 	const struct gaps_values *values = opaque;
-	struct wt_ledger_query query = {.device_id = values->device};
-	struct wt_ledger_view view;
+	struct wt_ledger_view view = {0};
+	struct wt_select select;
 	int code;
 
 	(void)operand_count;
 	(void)operands;
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("gaps", "--json and --csv exclude each other");
-	code = wt_ledger_open(values->run, &query, &view);
+	code = wt_select_parse("gaps", &values->select, &select);
+	if (!code)
+		code = wt_ledger_open(values->run, &select, &view);
+	if (!code && keep_selected(&view)) {
+		wt_cli_error("%s: %s", view.run.info.path, sqlite3_errmsg(view.run.db));
+		code = WT_EXIT_FAILED;
+	}
 	if (!code)
 		code = print_gaps(values, &view);
 	wt_ledger_close(&view);
+	wt_select_fini(&select);
 	return code;
 }
 

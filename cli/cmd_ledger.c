@@ -8,18 +8,18 @@
 
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
+#include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
 
 struct ledger_values {
 	const char *run;
-	int64_t device;
+	struct wt_select_words select;
 	bool is_json, is_csv;
 };
 
 static const struct wt_option ledger_options[] = {
-        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct ledger_values, device), NULL,
-         "only the device with that id"},
+        WT_SELECT_OPTIONS(struct ledger_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_csv), NULL,
@@ -214,20 +214,28 @@ static int print_json(const struct wt_ledger_view *view)
 static int run_ledger(void *opaque, int operand_count, char **operands)
 {
 	const struct ledger_values *values = opaque;
-	struct wt_ledger_query query = {.device_id = values->device};
-	struct wt_ledger_view view;
+	struct wt_ledger_view view = {0};
+	struct wt_select select;
 	int code;
 
 	(void)operand_count;
 	(void)operands;
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("ledger", "--json and --csv exclude each other");
-	code = wt_ledger_open(values->run, &query, &view);
+	code = wt_select_parse("ledger", &values->select, &select);
+	if (!code && values->select.kernel) {
+		wt_cli_error("--kernel: all kernels of a device share its SMs, one alone has no "
+		             "ledger; gaps and top select kernels");
+		code = WT_EXIT_NO_DATA;
+	}
+	if (!code)
+		code = wt_ledger_open(values->run, &select, &view);
 	if (!code)
 		code = values->is_json  ? print_json(&view)
 		       : values->is_csv ? print_csv(&view)
 		                        : print_text(&view);
 	wt_ledger_close(&view);
+	wt_select_fini(&select);
 	return code;
 }
 

@@ -23,7 +23,7 @@
 #include "cli/shm_room.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
-#include "schema/wt_segment.h"
+#include "schema/wt_run_key.h"
 
 #define DRAIN_TIMEOUT_MS 15000
 #define SUMMARY_ROWS 3
@@ -135,8 +135,8 @@ static void make_key(char key[WT_RUN_KEY_BYTES])
 	uint64_t random = 0;
 	struct timespec now;
 
-	if (given && given[0] && strlen(given) < WT_RUN_KEY_BYTES) {
-		snprintf(key, WT_RUN_KEY_BYTES, "%s", given);
+	if (given && given[0]) {
+		wt_run_key_set(key, given);
 		return;
 	}
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -232,7 +232,7 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 
 static void print_summary(const char *path, bool is_complete)
 {
-	const struct wt_report_query query = {.device_id = -1};
+	const struct wt_report_query query = {0};
 	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
 	struct wt_report report;

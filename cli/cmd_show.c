@@ -13,12 +13,14 @@
 #include "cli/cli.h"
 #include "cli/kernel_name.h"
 #include "cli/run_file.h"
+#include "cli/select.h"
 #include "cli/show_print.h"
 
 #define CANDIDATES_SHOWN 10
 
 struct show_values {
 	const char *run;
+	struct wt_select_words select;
 	bool is_ncu, is_json;
 };
 
@@ -27,6 +29,7 @@ static const struct wt_option show_options[] = {
          "only the ncu command that profiles one launch"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct show_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
+        WT_SELECT_OPTIONS(struct show_values, select),
         WT_RUN_OPTION(struct show_values, run),
         {0},
 };
@@ -105,9 +108,10 @@ static int find_kernel(const struct wt_report *report, const char *spec, int64_t
 	return find_by_name(report, spec, ret_id);
 }
 
-static int find_in_run(const struct wt_run_file *run, const char *spec, int64_t *ret_id)
+static int find_in_run(const struct wt_run_file *run, const struct wt_select *select,
+                       const char *spec, int64_t *ret_id)
 {
-	const struct wt_report_query query = {.device_id = -1};
+	const struct wt_report_query query = {.select = select};
 	struct wt_report report;
 	int rc = wt_report_load(run->db, &query, &report);
 	int code;
@@ -140,15 +144,16 @@ static int print_ncu(const struct wt_show *show)
 	return WT_EXIT_FINE;
 }
 
-static int show_kernel(const struct show_values *values, const struct wt_run_file *run,
-                       int64_t kernel_id)
+static int show_kernel(const struct show_values *values, const struct wt_select *select,
+                       const struct wt_run_file *run, int64_t kernel_id)
 {
 	struct wt_show show;
-	int rc = wt_show_load(run->db, kernel_id, &show);
+	int rc = wt_show_load(run->db, select, kernel_id, &show);
 	int code = WT_EXIT_FAILED;
 
 	if (rc == -ENOENT) {
-		wt_cli_error("run %s has no launch of kernel id:%" PRId64, run->info.id, kernel_id);
+		wt_cli_error("run %s has no launch of kernel id:%" PRId64 "%s", run->info.id,
+		             kernel_id, select->is_applied ? " in the selection" : "");
 		code = WT_EXIT_NO_DATA;
 	} else if (rc) {
 		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? show.problem : strerror(-rc));
@@ -169,20 +174,26 @@ static int show_kernel(const struct show_values *values, const struct wt_run_fil
 static int run_show(void *opaque, int operand_count, char **operands)
 {
 	const struct show_values *values = opaque;
-	struct wt_run_file run;
 	int64_t kernel_id = 0;
+	struct wt_select select;
+	struct wt_run_file run;
 	int code;
 
 	(void)operand_count;
 	if (values->is_ncu && values->is_json)
 		return wt_cli_usage_error("show", "--ncu and --json exclude each other");
-	code = wt_run_file_open(values->run, &run);
-	if (code)
-		return code;
-	code = find_in_run(&run, operands[0], &kernel_id);
+	code = wt_select_parse("show", &values->select, &select);
 	if (!code)
-		code = show_kernel(values, &run, kernel_id);
-	wt_run_file_close(&run);
+		code = wt_run_file_open(values->run, &run);
+	if (!code) {
+		code = wt_select_apply(&select, &run);
+		if (!code)
+			code = find_in_run(&run, &select, operands[0], &kernel_id);
+		if (!code)
+			code = show_kernel(values, &select, &run, kernel_id);
+		wt_run_file_close(&run);
+	}
+	wt_select_fini(&select);
 	return code;
 }
 

@@ -58,6 +58,7 @@ static const char *text_of(sqlite3_stmt *s, int column)
 
 static const struct wt_table_column process_columns[] = {
         {"pid", "PID", WT_TABLE_RIGHT, 0, 0, 0},
+        {"rank", "RANK", WT_TABLE_RIGHT, 0, 0, 0},
         {"state", "STATE", WT_TABLE_LEFT, 0, 0, 0},
         {"capture", "CAPTURE", WT_TABLE_LEFT, 0, 0, 0},
         {"launches", "LAUNCHES", WT_TABLE_RIGHT, 0, 0, 0},
@@ -70,7 +71,8 @@ static const struct wt_table_column process_columns[] = {
 
 /* In the order of process_columns. FULL%: how much of its fuller ring waits. */
 static const char process_sql[] =
-        "SELECT json_extract(value, '$.pid'), json_extract(value, '$.state'),"
+        "SELECT json_extract(value, '$.pid'), json_extract(value, '$.rank'),"
+        " json_extract(value, '$.state'),"
         " json_extract(value, '$.capture'), json_extract(value, '$.launches_attempted'),"
         " json_extract(value, '$.kernels_stored'),"
         " json_extract(value, '$.launches_dropped') + json_extract(value, '$.kernels_dropped'),"
@@ -85,6 +87,10 @@ static const char problem_sql[] =
         "'$.capture')"
         "  || ': ' || json_extract(value, '$.reason') FROM json_each(?1, '$.processes')"
         "  WHERE json_extract(value, '$.reason') IS NOT NULL"
+        " UNION ALL SELECT 'process ' || json_extract(value, '$.pid')"
+        "  || ': in a pid namespace that the daemon can''t see; its end is known only if it says "
+        "so'"
+        "  FROM json_each(?1, '$.processes') WHERE json_extract(value, '$.state') = 'unknown'"
         " UNION ALL SELECT 'process ' || json_extract(value, '$.pid')"
         "  || ': a record has been unfinished for seconds' FROM json_each(?1, '$.processes')"
         "  WHERE json_extract(value, '$.stalled')"
@@ -106,7 +112,7 @@ static int print_processes(sqlite3 *db, const char *json, const struct wt_text_t
 		for (int i = 0; i < (int)PROCESS_COLUMN_COUNT; i++) {
 			if (sqlite3_column_type(s, i) == SQLITE_NULL)
 				wt_table_add_null(table);
-			else if (i >= 3 && i <= 5)
+			else if (i >= 4 && i <= 6)
 				wt_table_add_int(table, sqlite3_column_int64(s, i),
 				                 wt_text_count(number, sqlite3_column_int64(s, i)));
 			else

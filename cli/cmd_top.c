@@ -11,6 +11,7 @@
 #include "cli/kernel_name.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
+#include "cli/select.h"
 #include "cli/top_columns.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
@@ -20,8 +21,9 @@
 struct top_values {
 	const char *run, *columns;
 	int by, group;
-	int64_t limit, device;
+	int64_t limit;
 	bool has_full_names, is_json, is_csv;
+	struct wt_select_words select;
 };
 
 /* Indices are enum wt_report_by. */
@@ -43,12 +45,12 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_choice group_choices[] = {
         {"kernel", "one row per kernel (default)", 0},
         {"config", "one row per launch configuration", 0},
+        {"device", "one row per device", 0},
+        {"process", "one row per process", 0},
+        {"rank", "one row per rank of the job", 0},
         {"step", NULL, 1},
         {"range", NULL, 1},
         {"stream", NULL, 1},
-        {"device", NULL, 1},
-        {"process", NULL, 1},
-        {"rank", NULL, 1},
         {"graph", NULL, 1},
         {"phase", NULL, 1},
         {"duration", NULL, 1},
@@ -67,8 +69,7 @@ static const struct wt_option top_options[] = {
          "rows to show, 0 for all (default: 20, all with --json and --csv)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, has_full_names), NULL,
          "whole kernel names"},
-        {"device", 0, WT_OPTION_NUMBER, "N", offsetof(struct top_values, device), NULL,
-         "only the device with that id"},
+        WT_SELECT_OPTIONS(struct top_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_csv), NULL, "rows as CSV"},
@@ -87,19 +88,21 @@ static int check_values(const struct top_values *values)
 }
 
 /* Says on stderr why there are no rows. */
-static int explain_empty(const struct top_values *values, const struct wt_run_file *run,
-                         const struct wt_report *report)
+static int explain_empty(const struct wt_run_file *run, const struct wt_report *report)
 {
 	char why[400];
-	bool is_device_known = values->device < 0 || report->device_count || !report->loss.kernels;
 
-	if (is_device_known)
-		wt_report_why_empty(report, why, sizeof(why));
-	else
-		snprintf(why, sizeof(why), "no kernel ran on a device with id %lld",
-		         (long long)values->device);
+	wt_report_why_empty(report, why, sizeof(why));
 	wt_cli_error("run %s has nothing to rank: %s", run->info.id, why);
 	return WT_EXIT_NO_DATA;
+}
+
+static const char *next_command(enum wt_report_group group)
+{
+	if (wt_report_is_sum(group))
+		return "wavetap top --group kernel";
+	return group == WT_REPORT_GROUP_CONFIG ? "wavetap top --by tail-idle"
+	                                       : "wavetap top --group config";
 }
 
 static int print_text(const struct top_values *values, const struct wt_run_file *run,
@@ -111,8 +114,7 @@ static int print_text(const struct top_values *values, const struct wt_run_file 
 	        .group = (enum wt_report_group)values->group,
 	        .columns = values->columns,
 	        .limit = values->limit < 0 ? DEFAULT_LIMIT : values->limit,
-	        .next = values->group == WT_REPORT_GROUP_CONFIG ? "wavetap top --by tail-idle"
-	                                                        : "wavetap top --group config",
+	        .next = next_command((enum wt_report_group)values->group),
 	        .problem = wt_kernel_name_problem(),
 	};
 	int rc;
@@ -136,23 +138,42 @@ static int print_report(const struct top_values *values, const struct wt_run_fil
 	else if (report->row_count)
 		code = print_text(values, run, report);
 	if (!code && !report->row_count)
-		code = explain_empty(values, run, report);
+		code = explain_empty(run, report);
+	return code;
+}
+
+static int top_of(const struct top_values *values, struct wt_select *select,
+                  const struct wt_run_file *run)
+{
+	struct wt_report_query query = {
+	        .by = (enum wt_report_by)values->by,
+	        .group = (enum wt_report_group)values->group,
+	        .select = select,
+	        .has_full_names = values->has_full_names,
+	};
+	struct wt_report report;
+	int code = wt_select_apply(select, run);
+	int rc;
+
+	if (code)
+		return code;
+	rc = wt_report_load(run->db, &query, &report);
+	if (rc) {
+		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? report.problem : strerror(-rc));
+		code = WT_EXIT_FAILED;
+	} else {
+		code = print_report(values, run, &report);
+	}
+	wt_report_fini(&report);
 	return code;
 }
 
 static int run_top(void *opaque, int operand_count, char **operands)
 {
 	const struct top_values *values = opaque;
-	struct wt_report_query query = {
-	        .by = (enum wt_report_by)values->by,
-	        .group = (enum wt_report_group)values->group,
-	        .device_id = values->device,
-	        .has_full_names = values->has_full_names,
-	};
-	struct wt_report report;
+	struct wt_select select;
 	struct wt_run_file run;
 	int code = check_values(values);
-	int rc;
 
 	(void)operand_count;
 	(void)operands;
@@ -160,19 +181,16 @@ static int run_top(void *opaque, int operand_count, char **operands)
 		wt_top_list_columns(stdout);
 		return WT_EXIT_FINE;
 	}
-	if (!code)
-		code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
-	rc = wt_report_load(run.db, &query, &report);
-	if (rc) {
-		wt_cli_error("%s: %s", run.info.path, rc == -EIO ? report.problem : strerror(-rc));
-		code = WT_EXIT_FAILED;
-	} else {
-		code = print_report(values, &run, &report);
+	code = wt_select_parse("top", &values->select, &select);
+	if (!code)
+		code = wt_run_file_open(values->run, &run);
+	if (!code) {
+		code = top_of(values, &select, &run);
+		wt_run_file_close(&run);
 	}
-	wt_report_fini(&report);
-	wt_run_file_close(&run);
+	wt_select_fini(&select);
 	return code;
 }
 

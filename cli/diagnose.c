@@ -11,7 +11,9 @@
 #include "cli/diagnose.h"
 #include "cli/kernel_name.h"
 #include "cli/report_sql.h"
+#include "cli/select.h"
 #include "cli/text.h"
+#include "schema/wt_api.h"
 
 #define KERNELS_NAMED 3 /* in the evidence of a gap */
 #define VARIANCE_LAUNCHES_MIN 20
@@ -237,11 +239,13 @@ static void find_host(struct work *work)
 	        "launching thread; look at what it does with py-spy or perf.";
 }
 
-/* "cuStreamSynchronize 12 times, 640.0ms": the calls of a class, most time first. */
+/* "cuStreamSynchronize 12 times, 640.0ms": the calls of a class in the window, most time first. */
 static int name_calls(struct work *work, int api_class, struct wt_finding *finding)
 {
+	const struct wt_select *select = work->ledger->select;
 	static const char sql[] = "SELECT a.name, count(*), sum(c.return_ns - c.entry_ns)"
 	                          " FROM api_call c JOIN api a USING (api) WHERE a.class = ?1"
+	                          " AND (?2 OR c.entry_ns < ?4 AND c.return_ns > ?3)"
 	                          " GROUP BY a.name ORDER BY 3 DESC LIMIT 3";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(work->db, sql, &s);
@@ -249,6 +253,9 @@ static int name_calls(struct work *work, int api_class, struct wt_finding *findi
 	if (rc)
 		return rc;
 	sqlite3_bind_int(s, 1, api_class);
+	sqlite3_bind_int(s, 2, !select || !select->has_window);
+	sqlite3_bind_int64(s, 3, work->ledger->start_ns);
+	sqlite3_bind_int64(s, 4, work->ledger->end_ns);
 	while ((rc = wt_report_step(s)) > 0) {
 		char count[WT_TEXT_NUMBER_BYTES], time[WT_TEXT_NUMBER_BYTES];
 
@@ -266,15 +273,16 @@ static const struct cause_finding {
 	int api_class;
 	const char *kind, *title, *explanation, *advice;
 } cause_findings[] = {
-        {WT_GAP_SYNC, 5, "sync", "the launching thread waits for the GPU",
+        {WT_GAP_SYNC, WT_API_CLASS_SYNC, "sync", "the launching thread waits for the GPU",
          "While it waits it launches nothing, so the GPU runs dry before the next kernel comes.",
          "Synchronise less often: no .item(), .cpu() or print of a tensor in the loop, events in "
          "place of a synchronisation, pinned memory for copies."},
-        {WT_GAP_ALLOC, 7, "alloc", "allocating, freeing or building graphs holds launches up",
+        {WT_GAP_ALLOC, WT_API_CLASS_ALLOC, "alloc",
+         "allocating, freeing or building graphs holds launches up",
          "cudaMalloc and cudaFree take long, and some of them synchronise the device.",
          "A caching allocator, or memory pools (cudaMallocAsync); allocate outside the loop; build "
          "graphs once."},
-        {WT_GAP_LOAD, 8, "load", "loading or compiling code holds the GPU up",
+        {WT_GAP_LOAD, WT_API_CLASS_MODULE, "load", "loading or compiling code holds the GPU up",
          "Modules are loaded or compiled when first used.",
          "Warm up before the part that counts; keep the CUDA and Triton caches; "
          "CUDA_MODULE_LOADING=EAGER moves it to the start."},
@@ -282,7 +290,8 @@ static const struct cause_finding {
          "The GPU copies and computes at the same time if both are in flight.",
          "Pinned memory, non_blocking copies on a stream of their own, and the copies for the next "
          "step during this one; wavetap copies has directions and memory."},
-        {WT_GAP_DEPENDENCY, 4, "dependency", "streams wait for each other or for the host",
+        {WT_GAP_DEPENDENCY, WT_API_CLASS_DEPEND, "dependency",
+         "streams wait for each other or for the host",
          "An event or host function ahead of the kernel had not been reached.",
          "Fewer or later waits between streams; no host functions between kernels."},
         {WT_GAP_PROFILER, 0, "profiler", "the profiler holds the program up",

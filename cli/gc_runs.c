@@ -77,7 +77,7 @@ static bool is_process_gone(const struct wt_gc *gc, sqlite3_stmt *row)
 		return access("/proc/sys/kernel/random/boot_id", R_OK) == 0;
 	snprintf(name_part, sizeof(name_part), "%" PRIu64 "-%d-%" PRIu64 "-", pid_namespace, pid,
 	         start_ticks);
-	wt_liveness_open(&liveness, pid_namespace, pid, start_ticks);
+	wt_liveness_open(&liveness, pid_namespace, pid, start_ticks, -1);
 	life = wt_liveness_poll(&liveness);
 	wt_liveness_close(&liveness);
 	return life == WT_LIFE_DEAD && !wt_gc_has_segment(gc, name_part);

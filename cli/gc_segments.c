@@ -82,6 +82,17 @@ static enum state judge_dead(int dir_fd, const char *name, const struct stat *st
 	return STATE_USELESS;
 }
 
+/* Of another pid namespace, yet nobody has it open: neither its process nor a daemon. */
+static bool is_unused(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool is_unused = fd >= 0 && wt_liveness_by_file(fd) == WT_LIFE_DEAD;
+
+	if (fd >= 0)
+		close(fd);
+	return is_unused;
+}
+
 static enum state judge(int dir_fd, const char *name, const char *after_prefix,
                         const struct stat *status)
 {
@@ -93,13 +104,13 @@ static enum state judge(int dir_fd, const char *name, const char *after_prefix,
 	if (!S_ISREG(status->st_mode) || status->st_uid != geteuid() || status->st_mode & 077)
 		return STATE_NOT_OURS;
 	if (sscanf(after_prefix, "%llu-%d-%llu-", &pid_namespace, &pid, &start) == 3) {
-		wt_liveness_open(&liveness, pid_namespace, pid, start);
+		wt_liveness_open(&liveness, pid_namespace, pid, start, -1);
 		life = wt_liveness_poll(&liveness);
 		wt_liveness_close(&liveness);
 	}
 	if (life == WT_LIFE_ALIVE)
 		return STATE_LIVE;
-	if (life == WT_LIFE_UNKNOWN)
+	if (life == WT_LIFE_UNKNOWN && !is_unused(dir_fd, name))
 		return STATE_UNKNOWN;
 	return judge_dead(dir_fd, name, status);
 }

@@ -50,7 +50,7 @@ static const char rows_sql[] =
         " l.entry_ns, l.return_ns, l.thread32, l.stream"
         " FROM kernel_exec e JOIN config c USING (config_id) LEFT JOIN launch_call l"
         " ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq"
-        " WHERE c.device_id = ?1 AND e.end_ns > ?2 AND e.end_ns > e.start_ns"
+        " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns"
         " ORDER BY e.start_ns, e.exec_id";
 
 static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts, struct kernel_row *row)
@@ -266,7 +266,8 @@ static int sweep_rows(struct loading *load, sqlite3_stmt *s, struct kernel_row *
 		load->next_at = at;
 		if (row->start_ns >= load->ledger->end_ns)
 			return 0; /* the one after the window: it explains the last gap */
-		rc = sweep_row(load, row);
+		/* What came before the window explains its first gaps, no more. */
+		rc = row->end_ns > load->ledger->start_ns ? sweep_row(load, row) : 0;
 		if (!rc && row->has_call)
 			rc = note_stream(load, row);
 		if (row->has_call)
@@ -297,7 +298,6 @@ static int load_device(struct loading *load, struct wt_ledger_device *device)
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, device->device_id);
-	sqlite3_bind_int64(s, 2, ledger->start_ns);
 	rc = sweep_rows(load, s, &row);
 	if (!rc)
 		rc = wt_sweep_finish(&load->sweep, ledger->end_ns);
@@ -351,10 +351,10 @@ static int load_kernels(struct loading *load)
 	return 0;
 }
 
-static int load_devices(struct loading *load, const struct wt_ledger_query *query)
+static int load_devices(struct loading *load)
 {
 	static const char sql[] = "SELECT device_id, name, uuid, sm_count FROM device d"
-	                          " WHERE (?1 < 0 OR device_id = ?1) AND EXISTS"
+	                          " WHERE EXISTS"
 	                          " (SELECT 1 FROM config c WHERE c.device_id = d.device_id)"
 	                          " ORDER BY device_id";
 	struct wt_ledger *ledger = load->ledger;
@@ -363,7 +363,6 @@ static int load_devices(struct loading *load, const struct wt_ledger_query *quer
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, query->device_id);
 	while ((rc = wt_report_step(s)) > 0) {
 		struct wt_ledger_device *device =
 		        wt_report_append(&ledger->devices, &ledger->device_count, sizeof(*device));
@@ -405,30 +404,25 @@ static int load_clock_error(struct loading *load)
 	return rc < 0 ? rc : 0;
 }
 
-static int load_window(struct loading *load, const struct wt_ledger_query *query)
+static int load_window(struct loading *load, const struct wt_select *select)
 {
 	struct wt_report window = {0};
-	int rc = 0;
+	int rc = wt_report_read_window(load->db, select, &window);
 
-	if (query->to_ns) {
-		window.start_ns = query->from_ns;
-		window.end_ns = query->to_ns;
-	} else {
-		rc = wt_report_read_window(load->db, &window);
-	}
 	load->ledger->start_ns = window.start_ns;
 	load->ledger->end_ns = window.end_ns;
+	load->ledger->select = window.select;
 	return rc ? rc : load_clock_error(load);
 }
 
-static int load_all(struct loading *load, const struct wt_ledger_query *query)
+static int load_all(struct loading *load, const struct wt_select *select)
 {
-	int rc = load_window(load, query);
+	int rc = load_window(load, select);
 
 	if (!rc)
 		rc = load_kernels(load);
 	if (!rc)
-		rc = load_devices(load, query);
+		rc = load_devices(load);
 	if (!rc)
 		rc = wt_facts_load(load->db, &load->facts);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
@@ -450,7 +444,7 @@ static void drop_unused(struct wt_ledger *ledger)
 	ledger->kernel_count = kept;
 }
 
-int wt_ledger_load(sqlite3 *db, const struct wt_ledger_query *query, struct wt_ledger *ledger)
+int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
 	struct loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
@@ -460,12 +454,13 @@ int wt_ledger_load(sqlite3 *db, const struct wt_ledger_query *query, struct wt_l
 		return rc;
 	load->db = db;
 	load->ledger = ledger;
-	rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	/* Of a transaction of its own, or of the one in which a selection was applied. */
+	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 	if (!rc)
-		rc = load_all(load, query);
+		rc = load_all(load, select);
 	if (rc == -EIO)
 		snprintf(ledger->problem, sizeof(ledger->problem), "%s", sqlite3_errmsg(db));
-	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	sqlite3_exec(db, "RELEASE ledger", NULL, NULL, NULL);
 	if (!rc)
 		drop_unused(ledger);
 	wt_facts_free(load->facts);

@@ -53,10 +53,7 @@ struct wt_ledger_kernel {
 	int64_t gap_sm_ns[WT_GAP_CAUSE_MAX];
 };
 
-struct wt_ledger_query {
-	int64_t device_id; /* -1: all */
-	int64_t from_ns, to_ns; /* window, CLOCK_REALTIME; to_ns 0: the whole run */
-};
+struct wt_select;
 
 struct wt_ledger {
 	struct wt_ledger_device *devices;
@@ -65,12 +62,17 @@ struct wt_ledger {
 	size_t kernel_count;
 	struct wt_ledger_kernel after_last; /* gaps that no kernel ended; kernel_id 0, name NULL */
 	int64_t start_ns, end_ns; /* the window; equal: nothing ran */
+	const struct wt_select *select; /* what it is of; NULL: all of the run */
 	int64_t clock_error_ns; /* CPU against GPU */
 	char problem[200]; /* after -EIO: what SQLite said */
 };
 
-/* In one read transaction. 0 or -errno. Free with wt_ledger_fini() in either case. */
-int wt_ledger_load(sqlite3 *db, const struct wt_ledger_query *query, struct wt_ledger *ledger);
+/*
+ * In one read transaction; `select` is applied to devices (wt_select_apply_devices) or NULL. A gap that
+ * the window's start cuts is judged as if it began there. 0 or -errno. Free with
+ * wt_ledger_fini() in either case.
+ */
+int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
 void wt_ledger_fini(struct wt_ledger *ledger);
 
 #endif /* WT_CLI_LEDGER_H */

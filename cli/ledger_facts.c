@@ -7,6 +7,7 @@
 
 #include "cli/ledger_facts.h"
 #include "cli/report_sql.h"
+#include "schema/wt_api.h"
 
 struct fact {
 	int64_t process_id;
@@ -38,19 +39,37 @@ struct wt_facts {
 };
 
 /*
- * kind, process, key, start, end. Classes are enum wt_api_class, numbers of entries those of
- * wt_hooks.def: 130 and up build graphs, the MODULE entries below load code. Overhead types are
- * CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module and function loading; 1 to 3 and 7
- * << 16 CUPTI's own work.
+ * kind, process, key, start, end. Kinds and classes by number through the macros, so that they are
+ * those of the enums. Entries from 130 on build graphs, MODULE entries below load code
+ * (wt_hooks.def). Overhead types are CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module
+ * and function loading; 1 to 3 and 7 << 16 CUPTI's own work.
  */
+#define NUMBER_TEXT(number) #number
+#define NUMBER(number) NUMBER_TEXT(number)
+#define CLASS_SYNC 4
+#define CLASS_DEPEND 5
+#define CLASS_ALLOC 7
+#define CLASS_MODULE 8
+_Static_assert(CLASS_SYNC == WT_API_CLASS_SYNC && CLASS_DEPEND == WT_API_CLASS_DEPEND &&
+                       CLASS_ALLOC == WT_API_CLASS_ALLOC && CLASS_MODULE == WT_API_CLASS_MODULE,
+               "classes as stored");
+_Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &&
+                       WT_FACT_SYNC == 3 && WT_FACT_ALLOC == 4 && WT_FACT_DEPEND == 5 &&
+                       WT_FACT_LOST == 6,
+               "kinds as in the statements");
+
 static const char facts_sql[] =
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
         " WHERE device_id IS NOT NULL AND end_ns > start_ns"
-        " UNION ALL SELECT CASE WHEN a.class = 5 THEN 3 WHEN a.class = 7 THEN 4 WHEN a.class = 4 "
-        "THEN 5 WHEN c.api < 130 THEN 1 ELSE 4 END AS kind, c.process_id,"
-        " CASE WHEN a.class = 4 THEN c.handle WHEN a.class = 8 AND c.api < 130 THEN 0"
-        " ELSE c.thread32 END, c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 5, 7, 8)"
+        " UNION ALL SELECT CASE WHEN a.class = " NUMBER(CLASS_SYNC) " THEN 3"
+        "  WHEN a.class = " NUMBER(CLASS_ALLOC) " THEN 4"
+        "  WHEN a.class = " NUMBER(CLASS_DEPEND) " THEN 5"
+        "  WHEN c.api < 130 THEN 1 ELSE 4 END, c.process_id,"
+        " CASE WHEN a.class = " NUMBER(CLASS_DEPEND) " THEN c.handle"
+        "  WHEN a.class = " NUMBER(CLASS_MODULE) " AND c.api < 130 THEN 0"
+        "  ELSE c.thread32 END, c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
+        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (" NUMBER(CLASS_SYNC) ", "
+        NUMBER(CLASS_DEPEND) ", " NUMBER(CLASS_ALLOC) ", " NUMBER(CLASS_MODULE) ")"
         " UNION ALL SELECT CASE WHEN type IN (1, 262144, 327680) THEN 1 ELSE 2 END, process_id,"
         " CASE WHEN type IN (1, 262144, 327680) THEN 0 ELSE thread32 END, start_ns, end_ns"
         " FROM overhead WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752)"

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
 #include "cli/phrase.h"
+#include "cli/select.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
 
@@ -107,10 +108,11 @@ void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "1x %s %" PRId64 " SMs", first->name, first->sms);
 	else
 		wt_phrase_add(&line, "%zu devices", ledger->device_count);
-	wt_phrase_add(&line, "whole run %s", wt_text_ns(number, ledger->end_ns - ledger->start_ns));
+	wt_top_print_window(&line, ledger->select, ledger->end_ns - ledger->start_ns);
 	wt_phrase_add(&line, "%s kernels", wt_text_count(number, kernels));
 	wt_phrase_add(&line, "evidence: model");
 	wt_phrase_end(&line);
+	wt_top_print_selection(&line, ledger->select);
 }
 
 void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
@@ -124,12 +126,15 @@ void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 		kernels += ledger->devices[i].kernels;
 		refused += ledger->devices[i].kernels_refused;
 	}
+	if (ledger->select) /* when something was lost is not known */
+		kernels = ledger->select->run_launches;
 	wt_phrase_init(&line, out, terminal);
 	wt_phrase_add(&line, ". not knowable");
 	wt_phrase_add(&line, "clocks of CPU and GPU taken to agree within %s",
 	              wt_text_ns(a, ledger->clock_error_ns));
-	wt_phrase_add(&line, "lost %s of %s kernels%s", wt_text_count(a, lost),
-	              wt_text_count(b, kernels + lost), lost ? ": gaps may hold their time" : "");
+	wt_phrase_add(&line, "lost %s of %s kernels%s%s", wt_text_count(a, lost),
+	              wt_text_count(b, kernels + lost), ledger->select ? " in the whole run" : "",
+	              lost ? ": gaps may hold their time" : "");
 	if (refused)
 		wt_phrase_add(&line, "%s kernels with impossible times or SMs left out",
 		              wt_text_count(a, refused));
@@ -141,6 +146,7 @@ void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
                          const struct wt_ledger *ledger, const struct wt_report *losses)
 {
 	wt_json_put_run(json, run);
+	wt_select_put_json(json, ledger->select);
 	wt_json_key(json, "window");
 	wt_json_object_begin(json);
 	wt_json_key(json, "start_ns");
@@ -159,21 +165,16 @@ void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_put_incomplete(json, losses);
 }
 
-static int explain_empty(const struct wt_ledger_query *query, const struct wt_ledger_view *view)
+static int explain_empty(const struct wt_ledger_view *view)
 {
 	char why[400];
 
-	if (query->device_id >= 0 && view->losses.loss.kernels)
-		snprintf(why, sizeof(why), "no kernel ran on a device with id %lld",
-		         (long long)query->device_id);
-	else
-		wt_report_why_empty(&view->losses, why, sizeof(why));
+	wt_report_why_empty(&view->losses, why, sizeof(why));
 	wt_cli_error("run %s has no ledger: %s", view->run.info.id, why);
 	return WT_EXIT_NO_DATA;
 }
 
-int wt_ledger_open(const char *spec, const struct wt_ledger_query *query,
-                   struct wt_ledger_view *view)
+int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view)
 {
 	const char *problem = NULL;
 	int code, rc;
@@ -183,7 +184,10 @@ int wt_ledger_open(const char *spec, const struct wt_ledger_query *query,
 	if (code)
 		return code;
 	view->is_open = true;
-	rc = wt_ledger_load(view->run.db, query, &view->ledger);
+	code = wt_select_apply_devices(select, &view->run);
+	if (code)
+		return code;
+	rc = wt_ledger_load(view->run.db, select, &view->ledger);
 	if (rc == -EIO)
 		problem = view->ledger.problem;
 	if (!rc) {
@@ -198,7 +202,7 @@ int wt_ledger_open(const char *spec, const struct wt_ledger_query *query,
 		return WT_EXIT_FAILED;
 	}
 	if (!view->ledger.device_count || view->ledger.end_ns <= view->ledger.start_ns)
-		return explain_empty(query, view);
+		return explain_empty(view);
 	return WT_EXIT_FINE;
 }
 

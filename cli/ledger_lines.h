@@ -48,8 +48,9 @@ void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
                          const struct wt_ledger *ledger, const struct wt_report *losses);
 
 /*
- * Opens the run, loads ledger and losses, says what is wrong or missing. An enum wt_exit; the
- * caller closes everything with wt_ledger_close, whatever came back.
+ * Opens the run, applies the selection (wt_select_apply_devices), loads ledger and losses, says what is
+ * wrong or missing. An enum wt_exit; the caller closes everything with wt_ledger_close, whatever
+ * came back, and frees the selection after that.
  */
 struct wt_ledger_view {
 	struct wt_run_file run;
@@ -57,8 +58,7 @@ struct wt_ledger_view {
 	struct wt_report losses;
 	bool is_open;
 };
-int wt_ledger_open(const char *spec, const struct wt_ledger_query *query,
-                   struct wt_ledger_view *view);
+int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view);
 void wt_ledger_close(struct wt_ledger_view *view);
 
 #endif /* WT_CLI_LEDGER_LINES_H */

@@ -7,6 +7,7 @@ wavetap_SOURCES = \
 	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/diagnose.c cli/diagnose.h \
+	cli/copy_db.c cli/copy_db.h \
 	cli/ledger.c cli/ledger.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
@@ -14,9 +15,11 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/program.c cli/program.h \
 	cli/report.c cli/report.h \
-	cli/report_loss.c \
+	cli/report_group.c cli/report_loss.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
+	cli/select.c cli/select.h cli/select_apply.c \
+	cli/select_find.c cli/select_impl.h cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
 	cli/show_json.c cli/show_print.c cli/show_print.h \
@@ -40,6 +43,7 @@ wavetap_SOURCES = \
 	cli/cmd_doctor.c cli/doctor.h cli/doctor_cupti.c cli/doctor_data.c cli/doctor_gpu.c \
 	cli/doctor_host.c cli/doctor_install.c cli/doctor_target.c \
 	cli/probe.c cli/probe.h \
+	cli/cmd_analyze.c \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
@@ -53,7 +57,7 @@ wavetap_SOURCES = \
 	cli/cmd_status.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
+wavetap_LDADD = libwtcli.a libwtstore.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
@@ -67,5 +71,5 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
-TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh

@@ -12,15 +12,18 @@
 
 #include "cli/out_file.h"
 
-/* For the handler: what to remove, or NULL. */
+/* For the handler: what to remove, or NULL. Before it the journal that SQLite may add. */
 static const char *volatile unfinished;
+static char journal[WT_PATH_BYTES + sizeof("-journal")];
 
 static void remove_unfinished(int number)
 {
 	const char *path = unfinished;
 
-	if (path)
+	if (path) {
+		unlink(journal);
 		unlink(path);
+	}
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -62,6 +65,7 @@ int wt_out_file_begin(struct wt_out_file *file, const char *path, bool is_replac
 	fd = mkostemp(file->temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
+	snprintf(journal, sizeof(journal), "%s-journal", file->temporary);
 	unfinished = file->temporary;
 	set_handlers(remove_unfinished);
 	/* As any file that the user makes. */
@@ -111,6 +115,7 @@ int wt_out_file_commit(struct wt_out_file *file)
 
 void wt_out_file_abort(struct wt_out_file *file)
 {
+	unlink(journal);
 	unlink(file->temporary);
 	set_handlers(SIG_DFL);
 	unfinished = NULL;

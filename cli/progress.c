@@ -63,16 +63,15 @@ void wt_progress_format(const struct wt_progress *progress, int64_t elapsed_ns,
 
 	if (!*gap)
 		unit = "";
-	if (progress->total <= 0) {
+	/* A total that was passed was wrong. */
+	if (progress->total <= 0 || at > progress->total) {
 		put_count(done, progress->unit, at);
 		snprintf(text, WT_PROGRESS_BYTES, "%s %s%s%s", progress->what, done, gap, unit);
 		return;
 	}
-	if (at > progress->total)
-		at = progress->total;
 	put_count(done, progress->unit, at);
 	put_count(total, progress->unit, progress->total);
-	if (at > 0)
+	if (at > 0 && at < progress->total)
 		put_left(left, sizeof(left),
 		         (double)elapsed_ns / 1e9 * (double)(progress->total - at) / (double)at);
 	/* Cut off, not rounded: 100% is when it is done. */

@@ -39,7 +39,7 @@ struct wt_progress {
 void wt_progress_begin(struct wt_progress *progress, const char *what, const char *unit,
                        int64_t total);
 
-/* Draws if it is time to. `done` may go beyond the total, which then is shown as reached. */
+/* Draws if it is time to. A total that `done` goes beyond is no longer shown. */
 void wt_progress_set(struct wt_progress *progress, int64_t done);
 
 /* Takes the line away for good. May be called twice. */

@@ -10,12 +10,12 @@
 #include "cli/kernel_name.h"
 #include "cli/report.h"
 #include "cli/report_sql.h"
+#include "cli/select.h"
 
 /* ---- rows */
 
 /*
- * One statement for both groupings: ?1 selects a device, and the grouping key is put in
- * place of the %s. Columns that only make sense for one configuration are taken bare.
+ * One statement for both groupings: the grouping key is put in place of the %s. Columns that only make sense for one configuration are taken bare.
  */
 static const char rows_sql[] =
         "SELECT i.kernel_id, i.config_id, i.kernel, count(*), sum(i.launches),"
@@ -32,7 +32,7 @@ static const char rows_sql[] =
         " i.block_z, i.cluster_x, i.cluster_y, i.cluster_z, i.regs_per_thread,"
         " i.static_smem_bytes + i.dynamic_smem_bytes, i.blocks_per_sm, i.occupancy, i.limiter"
         " FROM config_idle i JOIN device d USING (device_id)"
-        " WHERE ?1 < 0 OR i.device_id = ?1 GROUP BY %s";
+        " GROUP BY %s";
 
 static int read_row_texts(sqlite3_stmt *s, struct wt_report_row *row)
 {
@@ -68,7 +68,7 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	row->has_wave = sqlite3_column_int(s, 17);
 	row->has_waves = sqlite3_column_type(s, 18) != SQLITE_NULL;
 	row->waves = sqlite3_column_double(s, 18);
-	row->device_id = sqlite3_column_int64(s, 20);
+	row->device_id = is_config ? sqlite3_column_int64(s, 20) : -1;
 	for (int i = 0; i < 3; i++) {
 		row->grid[i] = sqlite3_column_int64(s, 21 + i);
 		row->block[i] = sqlite3_column_int64(s, 24 + i);
@@ -112,11 +112,12 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 	sqlite3_stmt *statement;
 	int rc;
 
+	if (wt_report_is_sum(query->group))
+		return wt_report_load_groups(db, query, report);
 	snprintf(sql, sizeof(sql), rows_sql, is_config ? "i.config_id" : "i.kernel_id");
 	rc = wt_report_prepare(db, sql, &statement);
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(statement, 1, query->device_id);
 	report->total.config_id = -1;
 	while ((rc = wt_report_step(statement)) > 0) {
 		struct wt_report_row *row =
@@ -125,6 +126,7 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 		rc = row ? read_row(statement, is_config, row) : -ENOMEM;
 		if (rc)
 			break;
+		row->group = query->group;
 		wt_report_row_add(&report->total, row);
 	}
 	sqlite3_finalize(statement);
@@ -161,6 +163,7 @@ static int compare_rows(const void *a, const void *b, void *context)
 	        {x->time_ns, y->time_ns},
 	        {y->kernel_id, x->kernel_id},
 	        {y->config_id, x->config_id},
+	        {y->group_id, x->group_id},
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -172,10 +175,14 @@ static int compare_rows(const void *a, const void *b, void *context)
 /* Names for people. Short ones are made together, so that different kernels look different. */
 static int name_rows(struct wt_report *report, bool has_full_names)
 {
-	const char **names = calloc(report->row_count + 1, sizeof(*names));
+	const char **names;
 	char **shown = NULL;
-	int rc = names ? 0 : -ENOMEM;
+	int rc;
 
+	if (report->row_count && wt_report_is_sum(report->rows[0].group))
+		return 0; /* they have their words already */
+	names = calloc(report->row_count + 1, sizeof(*names));
+	rc = names ? 0 : -ENOMEM;
 	for (size_t i = 0; !rc && i < report->row_count; i++)
 		names[i] = report->rows[i].kernel;
 	if (!rc && !has_full_names)
@@ -195,20 +202,21 @@ static int name_rows(struct wt_report *report, bool has_full_names)
 
 /* ---- devices, and when some kernel ran on them */
 
-static int load_devices(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+/* All on which kernels of the run ran, also where none of them is selected. */
+static int load_devices(sqlite3 *db, struct wt_report *report)
 {
 	static const char sql[] =
 	        "SELECT d.device_id, d.name, d.uuid, d.sm_count, sum(i.launches), sum(i.time_ns),"
 	        " sum(i.underfill_sm_ns), sum(i.wave_sm_ns), sum(i.wave_max_sm_ns),"
 	        " sum(i.unjudged_sm_ns)"
-	        " FROM device d JOIN config_idle i USING (device_id)"
-	        " WHERE ?1 < 0 OR device_id = ?1 GROUP BY device_id ORDER BY device_id";
+	        " FROM device d LEFT JOIN config_idle i USING (device_id)"
+	        " WHERE device_id IN (SELECT device_id FROM main.config_idle)"
+	        " GROUP BY device_id ORDER BY device_id";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, query->device_id);
 	while ((rc = wt_report_step(s)) > 0) {
 		struct wt_report_device *device =
 		        wt_report_append(&report->devices, &report->device_count, sizeof(*device));
@@ -225,7 +233,6 @@ static int load_devices(sqlite3 *db, const struct wt_report_query *query, struct
 		device->wave_sm_ns = sqlite3_column_int64(s, 7);
 		device->wave_max_sm_ns = sqlite3_column_int64(s, 8);
 		device->unjudged_sm_ns = sqlite3_column_int64(s, 9);
-		report->sm_count_total += device->sm_count;
 		rc = wt_report_copy_text(s, 1, &device->name);
 		if (!rc)
 			rc = wt_report_copy_text(s, 2, &device->uuid);
@@ -237,7 +244,8 @@ static int load_devices(sqlite3 *db, const struct wt_report_query *query, struct
 }
 
 /* How long some kernel ran on a device. 0, -ERANGE: rows must be sorted, or -errno. */
-static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *device)
+static int sweep_device(sqlite3 *db, const char *sql, const struct wt_report *report,
+                        struct wt_report_device *device)
 {
 	struct wt_busy busy;
 	sqlite3_stmt *s;
@@ -250,8 +258,12 @@ static int sweep_device(sqlite3 *db, const char *sql, struct wt_report_device *d
 		return rc;
 	}
 	sqlite3_bind_int64(s, 1, device->device_id);
-	while ((rc = wt_report_step(s)) > 0 && !busy.is_late)
-		wt_busy_add(&busy, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1));
+	while ((rc = wt_report_step(s)) > 0 && !busy.is_late) {
+		int64_t start_ns = sqlite3_column_int64(s, 0), end_ns = sqlite3_column_int64(s, 1);
+
+		wt_busy_add(&busy, start_ns > report->start_ns ? start_ns : report->start_ns,
+		            end_ns < report->end_ns ? end_ns : report->end_ns);
+	}
 	sqlite3_finalize(s);
 	if (rc >= 0 && busy.is_late)
 		rc = -ERANGE;
@@ -273,36 +285,29 @@ static int sweep_devices(sqlite3 *db, struct wt_report *report)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < report->device_count; i++) {
-		rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.exec_id", &report->devices[i]);
+		rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.exec_id", report,
+		                  &report->devices[i]);
 		if (rc == -ERANGE)
-			rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.start_ns",
+			rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.start_ns", report,
 			                  &report->devices[i]);
 	}
 #undef KERNEL_TIMES
 	return rc;
 }
 
-int wt_report_read_window(sqlite3 *db, struct wt_report *report)
+int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt_report *report)
 {
-	static const char sql[] =
-	        "SELECT min(first_kernel_ns, ifnull(first_launch_ns, first_kernel_ns)),"
-	        " max(last_kernel_ns, ifnull(last_copy_ns, last_kernel_ns)) FROM"
-	        " (SELECT min(first_ns) AS first_kernel_ns, max(last_ns) AS last_kernel_ns FROM "
-	        "config_idle),"
-	        " (SELECT min(max(first_ns, armed_ns)) AS first_launch_ns FROM process),"
-	        " (SELECT max(end_ns) AS last_copy_ns FROM copy)";
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc = 1;
 
-	if (rc)
-		return rc;
-	rc = wt_report_step(s);
-	if (rc > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL) {
-		report->start_ns = sqlite3_column_int64(s, 0);
-		report->end_ns = sqlite3_column_int64(s, 1);
-		report->has_window = report->end_ns > report->start_ns;
+	if (select && select->is_applied) {
+		report->select = select;
+		report->start_ns = select->start_ns;
+		report->end_ns = select->end_ns;
+	} else {
+		rc = wt_select_span(db, &report->start_ns, &report->end_ns);
 	}
-	sqlite3_finalize(s);
+	if (rc > 0)
+		report->has_window = report->end_ns > report->start_ns;
 	return rc < 0 ? rc : 0;
 }
 
@@ -314,11 +319,11 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 	int rc = load_rows(db, query, report);
 
 	if (!rc)
-		rc = load_devices(db, query, report);
+		rc = wt_report_read_window(db, query->select, report);
+	if (!rc)
+		rc = load_devices(db, report);
 	if (!rc)
 		rc = sweep_devices(db, report);
-	if (!rc)
-		rc = wt_report_read_window(db, report);
 	if (!rc)
 		rc = wt_report_read_loss(db, report);
 	if (!rc)
@@ -334,14 +339,15 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 static int load_at_once(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report,
                         int (*load)(sqlite3 *, const struct wt_report_query *, struct wt_report *))
 {
-	int rc = sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	/* Of a transaction of its own, or of the one in which a selection was applied. */
+	int rc = sqlite3_exec(db, "SAVEPOINT report", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 
 	memset(report, 0, sizeof(*report));
 	if (!rc)
 		rc = load(db, query, report);
 	if (rc == -EIO)
 		snprintf(report->problem, sizeof(report->problem), "%s", sqlite3_errmsg(db));
-	sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* nothing was written */
+	sqlite3_exec(db, "RELEASE report", NULL, NULL, NULL);
 	return rc;
 }
 
@@ -370,6 +376,10 @@ void wt_report_fini(struct wt_report *report)
 		free(report->rows[i].kernel_shown);
 		free(report->rows[i].model_reason);
 		free(report->rows[i].limiter);
+		free(report->rows[i].device);
+		free(report->rows[i].device_uuid);
+		free(report->rows[i].process);
+		free(report->rows[i].hostname);
 	}
 	for (size_t i = 0; i < report->device_count; i++) {
 		free(report->devices[i].name);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct wt_select;
+
 enum wt_report_by {
 	WT_REPORT_BY_IDLE,
 	WT_REPORT_BY_TAIL_IDLE,
@@ -24,21 +26,34 @@ enum wt_report_by {
 	WT_REPORT_BY_LAUNCHES,
 };
 
-enum wt_report_group { WT_REPORT_GROUP_KERNEL, WT_REPORT_GROUP_CONFIG };
+enum wt_report_group {
+	WT_REPORT_GROUP_KERNEL,
+	WT_REPORT_GROUP_CONFIG,
+	WT_REPORT_GROUP_DEVICE,
+	WT_REPORT_GROUP_PROCESS,
+	WT_REPORT_GROUP_RANK,
+};
+
+/* Rows are devices, processes or ranks, and not kernels or their configurations. */
+static inline bool wt_report_is_sum(enum wt_report_group group)
+{
+	return group >= WT_REPORT_GROUP_DEVICE;
+}
 
 struct wt_report_query {
 	enum wt_report_by by;
 	enum wt_report_group group;
-	int64_t device_id; /* -1: all */
+	const struct wt_select *select; /* applied already; NULL: all of the run */
 	bool has_full_names;
 };
 
 /* One kernel or one launch configuration, or a sum of them. */
 struct wt_report_row {
-	int64_t kernel_id;
+	enum wt_report_group group;
+	int64_t kernel_id; /* -1: the row is of several */
 	int64_t config_id; /* grouped by configuration, else -1 */
-	char *kernel; /* as recorded, mangled */
-	char *kernel_shown; /* for people */
+	char *kernel; /* as recorded, mangled; NULL: the row is of several */
+	char *kernel_shown; /* for people: the name, or what the row sums */
 	int64_t configs;
 	int64_t launches, launches_in_graph;
 	int64_t time_ns, min_ns, max_ns;
@@ -49,8 +64,14 @@ struct wt_report_row {
 	bool has_waves; /* `waves` is known and one */
 	double waves;
 	char *model_reason; /* why something is not judged, or NULL */
-	/* grouped by configuration only */
+	/* grouped by device, process or rank; -1 or NULL where there is none, or several */
+	int64_t group_id;
+	int64_t kernels, devices, processes;
+	int64_t sms, process_id, pid, rank, local_rank, world_size;
+	char *device, *device_uuid, *process, *hostname;
+	/* also grouped by configuration */
 	int64_t device_id;
+	/* grouped by configuration only */
 	int64_t grid[3], block[3], cluster[3];
 	int64_t regs_per_thread, smem_bytes, blocks_per_sm;
 	bool has_occupancy;
@@ -94,9 +115,9 @@ struct wt_report {
 	struct wt_report_row total; /* of all rows; texts are NULL */
 	struct wt_report_device *devices;
 	size_t device_count;
-	int64_t sm_count_total;
 	bool has_window;
 	int64_t start_ns, end_ns;
+	const struct wt_select *select; /* what is shown of the run; NULL: all. Losses are of all */
 	struct wt_report_loss loss;
 	struct wt_report_capture *captures;
 	size_t capture_count;

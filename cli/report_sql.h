@@ -19,11 +19,14 @@ int wt_report_copy_text(sqlite3_stmt *statement, int column, char **ret_text);
 void *wt_report_append(void *array_at, size_t *count, size_t element_bytes);
 
 /*
- * The window: from the first launch that was observed in full to the end of the last activity,
- * on whatever device. What a process did before CUPTI recorded it is unobserved, not idle.
- * Sets has_window, start_ns and end_ns. 0 or -EIO.
+ * What times are shares of: the selected window, or that of the run (wt_select_span). Sets
+ * has_window, start_ns, end_ns, and select where one is applied. 0 or -EIO.
  */
-int wt_report_read_window(sqlite3 *db, struct wt_report *report);
+int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt_report *report);
+
+/* report_group.c: rows and total of a query grouped by device, process or rank. 0 or -errno. */
+int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
+                          struct wt_report *report);
 
 /* report_loss.c: within the caller's transaction. 0 or -errno. */
 int wt_report_read_loss(sqlite3 *db, struct wt_report *report);

@@ -5,11 +5,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/run_file.h"
 #include "schema/wt_paths.h"
+
+#define AMBIGUOUS_LISTED 5
 
 int wt_run_data_dir(char *path)
 {
@@ -55,65 +58,103 @@ static long parse_latest(const char *spec)
 	return *end || errno ? -1 : back;
 }
 
-/* The run `back` before the last, of those with enough kernels or of all. NULL: not so many. */
+/* Is it one of those that "latest" counts? Pass 0: enough kernels; 1: whatever can be read. */
+static bool is_counted(const struct wt_db_run_file *run, int pass)
+{
+	return !run->error && (pass || run->kernel_ns >= WT_DB_LATEST_KERNEL_NS);
+}
+
+/*
+ * The run `back` before the last, of those with enough kernels or, if there are none, of all
+ * that can be read. NULL: not so many.
+ */
 static const struct wt_db_run_file *find_latest(const struct wt_db_run_file *runs, size_t count,
                                                 long back)
 {
 	for (int pass = 0; pass < 2; pass++) {
-		int64_t least_ns = pass == 0 ? WT_DB_LATEST_KERNEL_NS : INT64_MIN;
-		bool is_any = false;
 		long left = back;
 
-		for (size_t i = count; i-- > 0;) {
-			if (runs[i].error || runs[i].kernel_ns < least_ns)
-				continue;
-			if (left-- == 0)
+		for (size_t i = count; i-- > 0;)
+			if (is_counted(&runs[i], pass) && left-- == 0)
 				return &runs[i];
-			is_any = true;
-		}
-		if (is_any)
+		if (left < back)
 			return NULL;
 	}
 	return NULL;
 }
 
-/* Is `spec` this run's id, name or file name (with or without .db)? */
-static bool is_called(const struct wt_db_run_file *run, const char *spec)
+enum match { MATCH_ID, MATCH_NAME, MATCH_FILE, MATCH_ID_PREFIX, MATCH_MAX };
+
+/* Is `spec` this run's id, name, file name (with or without .db), or the beginning of its id? */
+static bool is_called(const struct wt_db_run_file *run, const char *spec, enum match how)
 {
 	const char *slash = strrchr(run->path, '/');
 	const char *file = slash ? slash + 1 : run->path;
 	size_t stem = strlen(file) - strlen(".db");
 
-	return !strcmp(run->id, spec) || (run->name[0] && !strcmp(run->name, spec)) ||
-	       !strcmp(file, spec) || (strlen(spec) == stem && !strncmp(file, spec, stem));
+	switch (how) {
+	case MATCH_ID:
+		return !strcmp(run->id, spec);
+	case MATCH_NAME:
+		return run->name[0] && !strcmp(run->name, spec);
+	case MATCH_FILE:
+		return !strcmp(file, spec) || (strlen(spec) == stem && !strncmp(file, spec, stem));
+	default:
+		return !strncmp(run->id, spec, strlen(spec));
+	}
 }
 
-static int explain_no_run(const struct wt_db_run_file *runs, size_t count, const char *spec,
-                          long back, const char *data_dir)
+static void explain_ambiguous(const struct wt_db_run_file *runs, size_t count, const char *spec)
 {
-	size_t readable = 0;
-	const char *problem = NULL;
+	char list[400] = "";
+	size_t used = 0;
+	int listed = 0;
 
-	for (size_t i = count; i-- > 0;) {
-		readable += !runs[i].error;
-		if (runs[i].error && !problem)
-			problem = runs[i].error_text;
+	/* The last ones first: they are what is looked for most. */
+	for (size_t i = count; i-- > 0 && used < sizeof(list);) {
+		if (!is_called(&runs[i], spec, MATCH_ID_PREFIX))
+			continue;
+		if (++listed > AMBIGUOUS_LISTED) {
+			snprintf(list + used, sizeof(list) - used, ", ...");
+			break;
+		}
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s%s%.40s%s",
+		                         listed > 1 ? ", " : "", runs[i].id,
+		                         runs[i].name[0] ? " (" : "", runs[i].name,
+		                         runs[i].name[0] ? ")" : "");
 	}
-	if (back < 0) {
-		wt_cli_error("there is no run \"%s\" in %s (see wavetap runs)", spec, data_dir);
-		return WT_EXIT_FAILED;
+	wt_cli_error("run \"%s\" is ambiguous: it could be %s", spec, list);
+}
+
+/*
+ * The run that a word means: the last of those it names, and that there are several is said;
+ * but the beginning of an id must be of one only. NULL: none, or *ret_is_told after a message.
+ */
+static const struct wt_db_run_file *find_called(const struct wt_db_run_file *runs, size_t count,
+                                                const char *spec, bool *ret_is_told)
+{
+	for (int how = 0; how < MATCH_MAX; how++) {
+		const struct wt_db_run_file *found = NULL;
+		size_t matches = 0;
+
+		for (size_t i = 0; i < count; i++) {
+			if (!is_called(&runs[i], spec, (enum match)how))
+				continue;
+			found = &runs[i];
+			matches++;
+		}
+		if (matches > 1 && how == MATCH_ID_PREFIX) {
+			explain_ambiguous(runs, count, spec);
+			*ret_is_told = true;
+			return NULL;
+		}
+		if (matches > 1)
+			wt_cli_error("%zu runs are called \"%s\": this is the last, %s", matches,
+			             spec, how == MATCH_ID ? found->path : found->id);
+		if (found)
+			return found;
 	}
-	if (readable) {
-		wt_cli_error("there are not so many runs in %s (see wavetap runs)", data_dir);
-		return WT_EXIT_FAILED;
-	}
-	if (problem) {
-		wt_cli_error("%s", problem);
-		return WT_EXIT_FAILED;
-	}
-	wt_cli_error("no run has been recorded in %s yet; start with: wavetap run -- COMMAND",
-	             data_dir);
-	return WT_EXIT_NO_DATA;
+	return NULL;
 }
 
 bool wt_run_is_path(const char *spec)
@@ -128,19 +169,62 @@ const struct wt_db_run_file *wt_run_pick(const struct wt_db_run_file *runs, size
                                          const char *spec)
 {
 	long back = parse_latest(spec);
+	bool is_told = false;
 
-	if (back >= 0)
-		return find_latest(runs, count, back);
-	while (count-- > 0)
-		if (is_called(&runs[count], spec))
-			return &runs[count];
-	return NULL;
+	return back >= 0 ? find_latest(runs, count, back)
+	                 : find_called(runs, count, spec, &is_told);
+}
+
+static int explain_no_latest(const struct wt_db_run_file *runs, size_t count, long back,
+                             const char *data_dir)
+{
+	size_t counted[2] = {0, 0};
+	const char *problem = NULL;
+
+	for (size_t i = count; i-- > 0;) {
+		for (int pass = 0; pass < 2; pass++)
+			counted[pass] += is_counted(&runs[i], pass);
+		if (runs[i].error && !problem)
+			problem = runs[i].error_text;
+	}
+	if (counted[1]) {
+		size_t some = counted[0] ? counted[0] : counted[1];
+
+		wt_cli_error("latest~%ld: there %s only %zu run%s%s in %s (see wavetap runs)", back,
+		             some == 1 ? "is" : "are", some, some == 1 ? "" : "s",
+		             counted[0] ? " with at least a second of kernels" : "", data_dir);
+		return WT_EXIT_FAILED;
+	}
+	if (problem) {
+		wt_cli_error("%s", problem);
+		return WT_EXIT_FAILED;
+	}
+	wt_cli_error("no run has been recorded in %s yet; start with: wavetap run -- COMMAND",
+	             data_dir);
+	return WT_EXIT_NO_DATA;
+}
+
+static int open_called(const struct wt_db_run_file *runs, size_t count, const char *spec,
+                       const char *data_dir, struct wt_run_file *ret_run)
+{
+	struct stat st;
+	bool is_told = false;
+	const struct wt_db_run_file *found = find_called(runs, count, spec, &is_told);
+
+	if (found)
+		return open_path(found->path, ret_run);
+	/* A file whose name says neither by a slash nor by its end that it is one. */
+	if (!is_told && !stat(spec, &st) && S_ISREG(st.st_mode))
+		return open_path(spec, ret_run);
+	if (!is_told)
+		wt_cli_error("there is no run \"%s\" in %s (see wavetap runs)", spec, data_dir);
+	return WT_EXIT_FAILED;
 }
 
 static int open_listed(const char *spec, long back, struct wt_run_file *ret_run)
 {
-	const struct wt_db_run_file *found = NULL;
 	struct wt_db_run_file *runs = NULL;
+	const struct wt_db_run_file *found;
 	char data_dir[WT_PATH_BYTES];
 	size_t count = 0;
 	int rc = wt_run_data_dir(data_dir);
@@ -153,9 +237,13 @@ static int open_listed(const char *spec, long back, struct wt_run_file *ret_run)
 		wt_cli_error("%s/runs: %s", data_dir, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	found = wt_run_pick(runs, count, spec ? spec : "latest");
-	code = found ? open_path(found->path, ret_run)
-	             : explain_no_run(runs, count, spec, back, data_dir);
+	if (back < 0) {
+		code = open_called(runs, count, spec, data_dir, ret_run);
+	} else {
+		found = find_latest(runs, count, back);
+		code = found ? open_path(found->path, ret_run)
+		             : explain_no_latest(runs, count, back, data_dir);
+	}
 	free(runs);
 	return code;
 }

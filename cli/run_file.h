@@ -29,8 +29,9 @@ struct wt_run_file {
 /*
  * Opens the run that `spec` means (NULL: latest). WT_EXIT_FINE, or another enum wt_exit
  * after a message. "latest" is the last run with at least one second of kernels, or
- * else the last that can be read; latest~N counts back from there. Of runs with the same
- * name the last is meant.
+ * else the last that can be read; latest~N counts back among the same. A word is an id, a name, a
+ * file in the data directory, the beginning of one id, or a file, in this order. Of runs with
+ * the same name the last is meant, and that is said.
  */
 int wt_run_file_open(const char *spec, struct wt_run_file *ret_run);
 void wt_run_file_close(struct wt_run_file *run);
@@ -38,8 +39,8 @@ void wt_run_file_close(struct wt_run_file *run);
 /* Is a file meant, rather than the name of a run? */
 bool wt_run_is_path(const char *spec);
 
-/* The run of a list (wt_db_list) that a name, id or latest~N means; NULL: none. Unreadable ones
- * are found by their file name. */
+/* The run of a list (wt_db_list) that a name, id or latest~N means; NULL: none, or after a message
+ * several. Unreadable ones are found by their file name. */
 const struct wt_db_run_file *wt_run_pick(const struct wt_db_run_file *runs, size_t count,
                                          const char *spec);
 

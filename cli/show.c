@@ -142,10 +142,11 @@ static int by_time(const void *left, const void *right)
 	return a->row.config_id < b->row.config_id ? -1 : 1;
 }
 
-static int load_configs(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
+static int load_configs(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
+                        struct wt_show *show)
 {
 	const struct wt_report_query query = {
-	        .by = WT_REPORT_BY_TIME, .group = WT_REPORT_GROUP_CONFIG, .device_id = -1};
+	        .by = WT_REPORT_BY_TIME, .group = WT_REPORT_GROUP_CONFIG, .select = select};
 	int rc = wt_report_load(db, &query, &show->report);
 
 	if (rc == -EIO)
@@ -217,7 +218,10 @@ static void append_word(sqlite3_str *text, const char *word)
 	sqlite3_str_appendchar(text, 1, '\'');
 }
 
-/* The launch in the middle of the kernel's, of the process that has most of them. */
+/*
+ * The launch in the middle of the kernel's that are selected, of the process that has most of
+ * them. ncu counts from the start of the process: main.
+ */
 static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 {
 	static const char sql_text[] =
@@ -227,7 +231,7 @@ static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 	        "(config_id)"
 	        "  WHERE c.kernel_id = %lld AND e.start_ns IS NOT NULL),"
 	        " middle AS (SELECT p, t FROM mine WHERE i = (n + 1) / 2 ORDER BY n DESC LIMIT 1)"
-	        " SELECT (SELECT count(*) FROM kernel_exec e JOIN config c USING (config_id)"
+	        " SELECT (SELECT count(*) FROM main.kernel_exec e JOIN config c USING (config_id)"
 	        "  WHERE c.kernel_id IN (%s) AND e.process_id = m.p AND e.start_ns < m.t),"
 	        " (SELECT command FROM proc WHERE process_id = m.p) FROM middle m";
 	char *function = wt_kernel_name_function(show->demangled), *ids = NULL, *sql = NULL;
@@ -262,12 +266,13 @@ static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 
 /* ---- the whole */
 
-int wt_show_load(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
+int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
+                 struct wt_show *show)
 {
 	int rc;
 
 	memset(show, 0, sizeof(*show));
-	rc = load_configs(db, kernel_id, show);
+	rc = load_configs(db, select, kernel_id, show);
 	if (rc)
 		return rc;
 	show->demangled = wt_kernel_name_demangle(show->total.kernel);

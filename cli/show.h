@@ -41,7 +41,7 @@ struct wt_show_config {
 };
 
 struct wt_show {
-	struct wt_report report; /* by configuration, of the whole run */
+	struct wt_report report; /* by configuration, of all kernels */
 	struct wt_report_row total; /* of the kernel; texts are the report's */
 	char *demangled;
 	struct wt_show_config *configs; /* most time first */
@@ -55,8 +55,12 @@ struct wt_show {
 	char problem[200]; /* after -EIO: what SQLite said */
 };
 
-/* 0 or -errno; -ENOENT: the run has no launch of that kernel. Free with wt_show_fini() anyway. */
-int wt_show_load(sqlite3 *db, int64_t kernel_id, struct wt_show *show);
+/*
+ * Of what is selected (`select` is applied, or NULL): of launches that a window cuts, durations are
+ * whole. 0 or -errno; -ENOENT: no launch of that kernel. Free with wt_show_fini() anyway.
+ */
+int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
+                 struct wt_show *show);
 void wt_show_fini(struct wt_show *show);
 
 /* show_advice.c: fills `lift` and `advice`. 0 or -EIO. */

@@ -1,6 +1,7 @@
 /*
  * show_json.c - the JSON of `wavetap show`. Single-threaded; blocks as the FILE does.
  */
+#include "cli/select.h"
 #include "cli/show_print.h"
 #include "cli/top_json.h"
 
@@ -137,6 +138,7 @@ int wt_show_print_json(FILE *out, const struct wt_run_file *run, const struct wt
 	wt_json_init(&json, out, true);
 	wt_json_object_begin(&json);
 	wt_json_put_run(&json, run);
+	wt_select_put_json(&json, show->report.select);
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &show->report.loss);
 	wt_json_put_incomplete(&json, &show->report);

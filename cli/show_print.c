@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/phrase.h"
+#include "cli/select.h"
 #include "cli/show_print.h"
 #include "cli/table.h"
 #include "cli/top_text.h"
@@ -34,6 +35,7 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
 	const struct wt_report *report = &show->report;
 	double wall = (double)(report->end_ns - report->start_ns) * (double)report->device_count;
+	bool is_window = report->select && report->select->has_window;
 	struct wt_phrase line;
 
 	wt_phrase_init(&line, out, terminal);
@@ -47,12 +49,16 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "%s", show->demangled);
 		wt_phrase_end(&line);
 	}
+	wt_top_print_selection(&line, report->select);
 	wt_phrase_add(&line, "%s launches", wt_text_count(a, show->total.launches));
 	if (show->total.launches_in_graph)
 		wt_phrase_add(&line, "%s of them nodes of graphs",
 		              wt_text_count(a, show->total.launches_in_graph));
-	wt_phrase_add(&line, "%s, %s%% of the run", wt_text_ns(a, show->total.time_ns),
-	              wt_text_percent(b, (double)show->total.time_ns, wall));
+	wt_phrase_add(&line, "%s, %s%% of the %s", wt_text_ns(a, show->total.time_ns),
+	              wt_text_percent(b, (double)show->total.time_ns, wall),
+	              is_window ? "window" : "run");
+	if (is_window)
+		wt_top_print_window(&line, report->select, 0);
 	wt_phrase_add(&line, "lost ~%s of the GPU to underfill, ~%s to %s to waves",
 	              wt_text_ns(a, (int64_t)show->total.underfill_gpu_ns),
 	              wt_text_ns(b, (int64_t)show->total.wave_gpu_ns),

@@ -79,7 +79,8 @@ static void add_share(struct wt_table *table, const struct wt_report_row *row,
 
 	if (has_idle(row))
 		wt_table_add_string(
-		        table, wt_text_percent(text, row->idle_gpu_ns, view->wall_gpu_ns), NULL);
+		        table, wt_text_percent(text, (double)row->idle_sm_ns, view->total_sm_ns),
+		        NULL);
 	else
 		wt_table_add_null(table);
 }
@@ -199,11 +200,20 @@ static void add_configs(struct wt_table *table, const struct wt_report_row *row,
 	wt_table_add_int(table, row->configs, NULL);
 }
 
+static void add_kernels(struct wt_table *table, const struct wt_report_row *row,
+                        const struct wt_top_view *view)
+{
+	if (view->is_more)
+		wt_table_add_string(table, "", NULL);
+	else
+		wt_table_add_int(table, wt_report_is_sum(row->group) ? row->kernels : 1, NULL);
+}
+
 /* The rest belongs to one configuration; where a row has several, it is unknown. */
 static bool is_one_config(struct wt_table *table, const struct wt_report_row *row,
                           const struct wt_top_view *view)
 {
-	if (!view->is_more && row->configs == 1)
+	if (!view->is_more && row->configs == 1 && !wt_report_is_sum(row->group))
 		return true;
 	if (view->is_more)
 		wt_table_add_string(table, "", NULL);
@@ -294,7 +304,9 @@ static void add_limiter(struct wt_table *table, const struct wt_report_row *row,
 static void add_device(struct wt_table *table, const struct wt_report_row *row,
                        const struct wt_top_view *view)
 {
-	if (is_one_config(table, row, view))
+	if (!view->is_more && wt_report_is_sum(row->group) && row->device_id >= 0)
+		wt_table_add_int(table, row->device_id, NULL);
+	else if (is_one_config(table, row, view))
 		wt_table_add_int(table, row->device_id, NULL);
 }
 
@@ -303,6 +315,8 @@ static void add_kernel_id(struct wt_table *table, const struct wt_report_row *ro
 {
 	if (view->is_more)
 		wt_table_add_string(table, "", NULL);
+	else if (row->kernel_id < 0)
+		wt_table_add_null(table);
 	else
 		wt_table_add_int(table, row->kernel_id, NULL);
 }
@@ -351,6 +365,7 @@ static const struct column {
         {"waves", "WAVES", 1, 1, 0, WT_TABLE_RIGHT, add_waves,
          "blocks / blocks that the GPU holds at once"},
         {"configs", "CONFIGS", 0, 0, 0, WT_TABLE_RIGHT, add_configs, "launch configurations"},
+        {"kernels", "KERNELS", 0, 0, 0, WT_TABLE_RIGHT, add_kernels, "different kernels"},
         {"grid", "GRID", 0, 1, 0, WT_TABLE_RIGHT, add_grid, "blocks"},
         {"block", "BLOCK", 0, 1, 0, WT_TABLE_RIGHT, add_block, "threads"},
         {"cluster", "CLUSTER", 0, 0, 0, WT_TABLE_RIGHT, add_cluster, "blocks of a cluster"},
@@ -361,7 +376,7 @@ static const struct column {
         {"device", "DEV", 0, 0, 0, WT_TABLE_RIGHT, add_device, "device id"},
         {"id", "ID", 0, 0, 0, WT_TABLE_RIGHT, add_kernel_id, "kernel id"},
         {"kernel", "KERNEL", 1, 1, WT_TABLE_FLEXIBLE, WT_TABLE_LEFT, add_kernel,
-         "kernel name, short"},
+         "kernel name, short; or the device, process or rank"},
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 #define KERNEL_COLUMNS_MIN 12
@@ -373,6 +388,14 @@ void wt_top_list_columns(FILE *out)
 		        columns[i].help);
 }
 
+/* The width from which a row that sums several kernels has the column; 0: not by default. */
+static unsigned sum_from(const struct column *column)
+{
+	if (column->add == add_kernels)
+		return 68;
+	return column->add == add_waves || column->add == add_mean ? 0 : column->kernel_from;
+}
+
 /* Indices of the columns to show; their number, or -EINVAL after a message. */
 static int choose_columns(const struct wt_top_style *style, const struct wt_text_terminal *terminal,
                           size_t chosen[COLUMN_COUNT])
@@ -381,8 +404,9 @@ static int choose_columns(const struct wt_top_style *style, const struct wt_text
 	int count = 0;
 
 	for (size_t i = 0; !style->columns && i < COLUMN_COUNT; i++) {
-		unsigned from = style->group == WT_REPORT_GROUP_CONFIG ? columns[i].config_from
-		                                                       : columns[i].kernel_from;
+		unsigned from = wt_report_is_sum(style->group)           ? sum_from(&columns[i])
+		                : style->group == WT_REPORT_GROUP_CONFIG ? columns[i].config_from
+		                                                         : columns[i].kernel_from;
 
 		if (from && width >= from)
 			chosen[count++] = i;
@@ -403,6 +427,23 @@ static int choose_columns(const struct wt_top_style *style, const struct wt_text
 		at = at[length] ? at + length + 1 : NULL;
 	}
 	return count;
+}
+
+/* The last column says what a row is. */
+static const char *title_of(const struct column *column, enum wt_report_group group)
+{
+	if (column->add != add_kernel)
+		return column->title;
+	switch (group) {
+	case WT_REPORT_GROUP_DEVICE:
+		return "DEVICE";
+	case WT_REPORT_GROUP_PROCESS:
+		return "PROCESS";
+	case WT_REPORT_GROUP_RANK:
+		return "RANK";
+	default:
+		return column->title;
+	}
 }
 
 static void add_row(struct wt_table *table, const size_t *chosen, int count,
@@ -430,7 +471,7 @@ int wt_top_print_table(FILE *out, const struct wt_text_terminal *terminal,
 	for (int i = 0; i < count; i++)
 		shown[i] = (struct wt_table_column){
 		        .key = columns[chosen[i]].name,
-		        .title = columns[chosen[i]].title,
+		        .title = title_of(&columns[chosen[i]], style->group),
 		        .align = columns[chosen[i]].align,
 		        .flags = columns[chosen[i]].flags,
 		        .min_width = columns[chosen[i]].flags ? KERNEL_COLUMNS_MIN : 0,

@@ -17,7 +17,7 @@ struct wt_top_unit {
 struct wt_top_view {
 	const struct wt_report *report;
 	struct wt_top_unit unit;
-	double wall_gpu_ns; /* the window of all devices together */
+	double total_sm_ns; /* the SMs of all devices over the window */
 	bool is_more; /* the sum of the rows that are not shown */
 	size_t number; /* of the row, from 1 */
 };

@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/kernel_name.h"
 #include "cli/table.h"
+#include "cli/select.h"
 #include "cli/top_json.h"
 
 static const char needs_measurement[] = "needs a measurement: geometry can't tell";
@@ -23,6 +24,8 @@ enum field_null {
 	NULL_NO_IDLE,
 	NULL_NO_WAVES,
 	NULL_NOT_CONFIG, /* the row sums several configurations, or they were not asked for */
+	NULL_NOT_KERNEL, /* the row sums several kernels */
+	NULL_UNKNOWN, /* below 0, or no text: the group has none, or several */
 };
 
 #define FIELD(key, kind, null, evidence)                                                           \
@@ -38,10 +41,10 @@ static const struct field {
 	bool has_evidence;
 	size_t offset;
 } fields[] = {
-        FIELD(kernel_id, INT, NULL_NEVER, false),
+        FIELD(kernel_id, INT, NULL_NOT_KERNEL, false),
         {"config_id", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, config_id)},
-        {"kernel", FIELD_NAME, NULL_NEVER, false, offsetof(struct wt_report_row, kernel)},
-        {"kernel_short", FIELD_TEXT, NULL_NEVER, false,
+        {"kernel", FIELD_NAME, NULL_NOT_KERNEL, false, offsetof(struct wt_report_row, kernel)},
+        {"kernel_short", FIELD_TEXT, NULL_NOT_KERNEL, false,
          offsetof(struct wt_report_row, kernel_shown)},
         FIELD(launches, INT, NULL_NEVER, false),
         FIELD(launches_in_graph, INT, NULL_NEVER, false),
@@ -66,7 +69,7 @@ static const struct field {
 
 /* Fields of one configuration, behind the others. */
 static const struct field config_fields[] = {
-        FIELD(device_id, INT, NULL_NOT_CONFIG, false),
+        FIELD(device_id, INT, NULL_UNKNOWN, false),
         {"grid_x", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[0])},
         {"grid_y", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[1])},
         {"grid_z", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[2])},
@@ -77,6 +80,23 @@ static const struct field config_fields[] = {
         FIELD(smem_bytes, INT, NULL_NOT_CONFIG, false),
 };
 #define CONFIG_FIELD_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
+
+/* What a row that sums a device, a process or a rank is about. */
+static const struct field group_fields[] = {
+        FIELD(kernels, INT, NULL_NEVER, false),        FIELD(devices, INT, NULL_NEVER, false),
+        FIELD(processes, INT, NULL_NEVER, false),      FIELD(device, TEXT, NULL_UNKNOWN, false),
+        FIELD(device_uuid, TEXT, NULL_UNKNOWN, false), FIELD(sms, INT, NULL_UNKNOWN, false),
+        FIELD(process_id, INT, NULL_UNKNOWN, false),   FIELD(pid, INT, NULL_UNKNOWN, false),
+        FIELD(process, TEXT, NULL_UNKNOWN, false),     FIELD(hostname, TEXT, NULL_UNKNOWN, false),
+        FIELD(rank, INT, NULL_UNKNOWN, false),         FIELD(local_rank, INT, NULL_UNKNOWN, false),
+        FIELD(world_size, INT, NULL_UNKNOWN, false),
+};
+#define GROUP_FIELD_COUNT (sizeof(group_fields) / sizeof(group_fields[0]))
+
+static const void *field_at(const struct field *field, const struct wt_report_row *row)
+{
+	return (const char *)row + field->offset;
+}
 
 /* Why the field is null in this row; NULL: it isn't. */
 static const char *null_reason(const struct field *field, const struct wt_report_row *row)
@@ -97,16 +117,20 @@ static const char *null_reason(const struct field *field, const struct wt_report
 	case NULL_NO_WAVES:
 		if (row->has_waves)
 			return NULL;
+		if (wt_report_is_sum(row->group))
+			return "not of one kernel";
 		return row->configs > 1 ? "several configurations" : unjudged;
 	case NULL_NOT_CONFIG:
 		return row->config_id >= 0 ? NULL : "grouped by kernel";
+	case NULL_NOT_KERNEL:
+		return wt_report_is_sum(row->group) ? "not of one kernel" : NULL;
+	case NULL_UNKNOWN:
+		return (field->type == FIELD_INT ? *(const int64_t *)field_at(field, row) >= 0
+		                                 : *(char *const *)field_at(field, row) != NULL)
+		               ? NULL
+		               : "none, or several";
 	}
 	return NULL;
-}
-
-static const void *field_at(const struct field *field, const struct wt_report_row *row)
-{
-	return (const char *)row + field->offset;
 }
 
 /* A text field; *ret_heap is to be freed. */
@@ -156,7 +180,8 @@ static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
 		const char *reason = null_reason(&fields[i], row);
 
-		if (!reason || fields[i].null == NULL_NOT_CONFIG)
+		if (!reason || fields[i].null == NULL_NOT_CONFIG ||
+		    fields[i].null == NULL_NOT_KERNEL)
 			continue;
 		wt_json_key(json, fields[i].key);
 		wt_json_string(json, reason);
@@ -168,17 +193,42 @@ static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
 	wt_json_object_end(json);
 }
 
+/* Fields of another grouping are left out, not null. */
 static void put_row(struct wt_json *json, const struct wt_report_row *row)
 {
-	bool is_config = row->config_id >= 0;
+	bool is_config = row->config_id >= 0, is_sum = wt_report_is_sum(row->group);
 
 	wt_json_object_begin(json);
 	for (size_t i = 0; i < FIELD_COUNT; i++)
-		if (is_config || fields[i].null != NULL_NOT_CONFIG)
+		if ((is_config || fields[i].null != NULL_NOT_CONFIG) &&
+		    (!is_sum || fields[i].null != NULL_NOT_KERNEL))
 			put_field(json, &fields[i], row);
 	for (size_t i = 0; is_config && i < CONFIG_FIELD_COUNT; i++)
 		put_field(json, &config_fields[i], row);
+	if (is_sum)
+		put_field(json, &config_fields[0], row); /* device_id */
+	for (size_t i = 0; is_sum && i < GROUP_FIELD_COUNT; i++)
+		put_field(json, &group_fields[i], row);
 	put_evidence(json, row);
+	wt_json_object_end(json);
+}
+
+/* The sum of all rows, also of those that --limit left out. */
+static void put_total(struct wt_json *json, const struct wt_report_row *total)
+{
+	static const char *const keys[] = {"launches", "launches_in_graph", "time_ns"};
+
+	wt_json_key(json, "total");
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < FIELD_COUNT; i++) {
+		bool is_count = false;
+
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+			is_count |= !strcmp(fields[i].key, keys[k]);
+		if ((is_count || fields[i].has_evidence || !strcmp(fields[i].key, "idle_gpu_ns")) &&
+		    fields[i].null != NULL_ALWAYS)
+			put_field(json, &fields[i], total);
+	}
 	wt_json_object_end(json);
 }
 
@@ -295,6 +345,7 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 	wt_json_init(&json, out, true);
 	wt_json_object_begin(&json);
 	wt_json_put_run(&json, run);
+	wt_select_put_json(&json, report->select);
 	put_window(&json, report);
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &report->loss);
@@ -305,6 +356,7 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 	for (size_t i = 0; i < report->row_count && i < limit; i++)
 		put_row(&json, &report->rows[i]);
 	wt_json_array_end(&json);
+	put_total(&json, &report->total);
 	wt_json_object_end(&json);
 	return wt_cli_output_result(wt_json_finish(&json));
 }
@@ -330,7 +382,8 @@ static void add_cell(struct wt_table *table, const struct field *field,
 
 int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
 {
-	struct wt_table_column columns[FIELD_COUNT + CONFIG_FIELD_COUNT + 1] = {0};
+	struct wt_table_column columns[FIELD_COUNT + CONFIG_FIELD_COUNT + GROUP_FIELD_COUNT + 1] = {
+	        0};
 	struct wt_table *table;
 	size_t count = 0;
 	int rc;
@@ -339,6 +392,8 @@ int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
 		columns[count++].key = fields[i].key;
 	for (size_t i = 0; i < CONFIG_FIELD_COUNT; i++)
 		columns[count++].key = config_fields[i].key;
+	for (size_t i = 0; i < GROUP_FIELD_COUNT; i++)
+		columns[count++].key = group_fields[i].key;
 	columns[count++].key = "evidence";
 	table = wt_table_create(columns, count);
 	for (size_t r = 0; table && r < report->row_count && r < limit; r++) {
@@ -347,6 +402,12 @@ int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
 			add_cell(table, &fields[i], &report->rows[r]);
 		for (size_t i = 0; i < CONFIG_FIELD_COUNT; i++)
 			add_cell(table, &config_fields[i], &report->rows[r]);
+		for (size_t i = 0; i < GROUP_FIELD_COUNT; i++) {
+			if (wt_report_is_sum(report->rows[r].group))
+				add_cell(table, &group_fields[i], &report->rows[r]);
+			else
+				wt_table_add_null(table);
+		}
 		wt_table_add_string(table, "model", NULL);
 	}
 	rc = table ? wt_table_print_csv(table, out) : -ENOMEM;

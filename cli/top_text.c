@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/phrase.h"
+#include "cli/select.h"
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
@@ -19,24 +20,73 @@ static const char *const by_text[] = {
         [WT_REPORT_BY_LAUNCHES] = "launches",
 };
 
+void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select, int64_t wall_ns)
+{
+	char from[WT_TEXT_NUMBER_BYTES], to[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
+
+	if (select && select->has_window)
+		wt_phrase_add(line, "%s to %s of %s",
+		              wt_text_ns(from, select->start_ns - select->run_start_ns),
+		              wt_text_ns(to, select->end_ns - select->run_start_ns),
+		              wt_text_ns(all, select->run_end_ns - select->run_start_ns));
+	else
+		wt_phrase_add(line, "whole run %s", wt_text_ns(all, wall_ns));
+}
+
+void wt_top_print_selection(struct wt_phrase *line, const struct wt_select *select)
+{
+	char what[400];
+
+	if (!select)
+		return;
+	wt_select_describe(select, what, sizeof(what));
+	if (!what[0])
+		return;
+	wt_phrase_add(line, "selected: %s", what);
+	wt_phrase_end(line);
+}
+
+static bool is_alike(const struct wt_report_device *a, const struct wt_report_device *b)
+{
+	return a->sm_count == b->sm_count && !strcmp(a->name, b->name);
+}
+
+/* "8x NVIDIA H200 132 SMs"; of mixed devices each kind, in the order of their ids. */
+static void print_devices(struct wt_phrase *line, const struct wt_report *report)
+{
+	const struct wt_report_device *devices = report->devices;
+
+	for (size_t i = 0; i < report->device_count; i++) {
+		size_t before = 0, count = 1;
+
+		while (before < i && !is_alike(&devices[before], &devices[i]))
+			before++;
+		if (before < i)
+			continue; /* counted with the first of its kind */
+		for (size_t k = i + 1; k < report->device_count; k++)
+			count += is_alike(&devices[k], &devices[i]);
+		wt_phrase_add(line, "%s%zux %s %" PRId64 " SMs", i ? "+ " : "", count,
+		              devices[i].name, devices[i].sm_count);
+	}
+}
+
 static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run,
                            const struct wt_report *report)
 {
-	char number[WT_TEXT_NUMBER_BYTES];
-	const struct wt_report_device *first = report->devices;
+	char number[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
 
 	wt_phrase_add(line, "run %s", run->info.id);
 	if (run->info.name[0])
 		wt_phrase_add(line, "%s", run->info.name);
-	if (report->device_count == 1)
-		wt_phrase_add(line, "1x %s %" PRId64 " SMs", first->name, first->sm_count);
-	else
-		wt_phrase_add(line, "%zu devices %" PRId64 " SMs", report->device_count,
-		              report->sm_count_total);
+	print_devices(line, report);
 	if (report->has_window)
-		wt_phrase_add(line, "whole run %s",
-		              wt_text_ns(number, report->end_ns - report->start_ns));
-	wt_phrase_add(line, "%s kernels", wt_text_count(number, report->total.launches));
+		wt_top_print_window(line, report->select, report->end_ns - report->start_ns);
+	if (report->select)
+		wt_phrase_add(line, "%s of %s kernels",
+		              wt_text_count(number, report->total.launches),
+		              wt_text_count(all, report->select->run_launches));
+	else
+		wt_phrase_add(line, "%s kernels", wt_text_count(number, report->total.launches));
 	if (report->processes > 1)
 		wt_phrase_add(line, "%" PRId64 " processes", report->processes);
 	if (report->processes_live)
@@ -46,14 +96,17 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 }
 
 /* Loss as shares of S x window; for one device or all of them. */
-static void print_loss_line(struct wt_phrase *line, const char *who, int64_t busy_ns,
-                            int64_t wall_ns, double under, double wave, double wave_max)
+static void print_loss_line(struct wt_phrase *line, const char *who, bool is_partial,
+                            int64_t busy_ns, int64_t wall_ns, double under, double wave,
+                            double wave_max)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
 	double wall = (double)wall_ns;
 
-	wt_phrase_add(line, "%sa kernel ran %s%% of the time (what nvidia-smi shows)", who,
-	              wt_text_percent(a, (double)busy_ns, wall));
+	wt_phrase_add(line,
+	              is_partial ? "%sa selected kernel ran %s%% of the time"
+	                         : "%sa kernel ran %s%% of the time (what nvidia-smi shows)",
+	              who, wt_text_percent(a, (double)busy_ns, wall));
 	wt_phrase_add(line, "lost in kernels ~%s%% to %s%% of the GPU",
 	              wt_text_percent(a, under + wave, wall),
 	              wt_text_percent(b, under + wave_max, wall));
@@ -75,9 +128,10 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 			snprintf(who, sizeof(who),
 			         "device %" PRId64 " %.64s %" PRId64 " SMs: ", device->device_id,
 			         device->name, device->sm_count);
-		print_loss_line(
-		        line, who, device->busy_ns, wall_ns, (double)device->underfill_sm_ns / sms,
-		        (double)device->wave_sm_ns / sms, (double)device->wave_max_sm_ns / sms);
+		print_loss_line(line, who, report->select && wt_select_is_partial(report->select),
+		                device->busy_ns, wall_ns, (double)device->underfill_sm_ns / sms,
+		                (double)device->wave_sm_ns / sms,
+		                (double)device->wave_max_sm_ns / sms);
 	}
 }
 
@@ -113,8 +167,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
                        const struct wt_report *report, const struct wt_top_style *style,
                        const struct wt_top_view *view)
 {
+	const char *whole = report->select ? " in the whole run" : "";
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
-	int64_t overlap_ns = 0;
+	int64_t overlap_ns = 0, launches = report->total.launches;
 	struct wt_phrase line;
 
 	for (size_t i = 0; i < report->device_count; i++)
@@ -126,16 +181,20 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "unjudged %s %s",
 		              wt_top_format(a, &view->unit, report->total.unjudged_gpu_ns),
 		              view->unit.name);
-	wt_phrase_add(
-	        &line, "lost %s of %s", wt_text_count(a, wt_report_kernels_lost(&report->loss)),
-	        wt_text_count(b, report->total.launches + wt_report_kernels_lost(&report->loss)));
+	/* When something was lost is not known, so it can't be told how much of a selection. */
+	if (report->select)
+		launches = report->select->run_launches;
+	wt_phrase_add(&line, "lost %s of %s%s",
+	              wt_text_count(a, wt_report_kernels_lost(&report->loss)),
+	              wt_text_count(b, launches + wt_report_kernels_lost(&report->loss)), whole);
 	if (overlap_ns > 0)
 		wt_phrase_add(
 		        &line, "upper bound where kernels overlap (%s%% of TIME)",
 		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns));
 	if (report->flush_cpu_ns + report->cupti_callback_ns)
-		wt_phrase_add(&line, "own thread and callbacks %s (hooks, CUPTI not counted)",
-		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns));
+		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
+		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),
+		              whole);
 	if (style->problem)
 		wt_phrase_add(&line, "%s", style->problem);
 	if (view->is_more)
@@ -150,18 +209,28 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 {
 	struct wt_top_view view = {.report = report};
 	struct wt_phrase line;
+	const char *what;
 	int rc = wt_top_check_columns(style);
 
 	if (rc)
 		return rc;
 	view.unit = wt_top_choose_unit((double)report->total.time_ns);
-	if (report->has_window)
-		view.wall_gpu_ns =
-		        (double)(report->end_ns - report->start_ns) * (double)report->device_count;
+	for (size_t i = 0; report->has_window && i < report->device_count; i++)
+		view.total_sm_ns += (double)(report->end_ns - report->start_ns) *
+		                    (double)report->devices[i].sm_count;
 	wt_phrase_init(&line, out, terminal);
 	print_run_line(&line, run, report);
+	wt_top_print_selection(&line, report->select);
 	print_device_lines(&line, report);
-	wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the run", view.unit.name);
+	what = report->select && report->select->has_window ? "window" : "run";
+	if (report->device_count > 1)
+		wt_phrase_add(
+		        &line,
+		        "LOST..TIME: %s of a whole GPU over the %s, ALL%% of the SMs of all %zu",
+		        view.unit.name, what, report->device_count);
+	else
+		wt_phrase_add(&line, "LOST..TIME: %s of the whole GPU over the %s", view.unit.name,
+		              what);
 	wt_phrase_add(&line, "ranked by %s", by_text[style->by]);
 	wt_phrase_end(&line);
 	rc = wt_top_print_table(out, terminal, report, style, &view);

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "cli/phrase.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
@@ -28,5 +29,11 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 /* What was lost and who was not recorded in full, a line each; nothing if nothing was. */
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report);
+
+/* A phrase: how long, and of a selected window (`select` may be NULL) which part of the run. */
+void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select, int64_t wall_ns);
+
+/* A line: what else is selected, if anything is. */
+void wt_top_print_selection(struct wt_phrase *line, const struct wt_select *select);
 
 #endif /* WT_CLI_TOP_TEXT_H */

@@ -9,8 +9,6 @@
 
 #include <errno.h>
 
-#include "analysis/occupancy.h"
-
 /* One more element for an array that doubles. */
 static int make_room(void **array, size_t count, size_t *room, size_t element_bytes)
 {
@@ -153,47 +151,38 @@ static int remember_config(struct wt_run *run, const struct wt_config *config)
 	return wt_map_set(&run->config_of, hash, (uint32_t)run->configs_count++);
 }
 
-/* Fills in what the wave model needs; `ret_occupancy` is valid if the result is 0. */
-static int judge_occupancy(const struct wt_device *device, struct wt_config *config,
-                           struct wt_occupancy *ret_occupancy)
-{
-	const struct wt_config_key *key = &config->key;
-	/* Shared memory as the driver's calculator assumes it: the most the SM can set up. */
-	const struct wt_occupancy_launch launch = {
-	        .block = {key->block[0], key->block[1], key->block[2]},
-	        .registers_per_thread = key->regs_per_thread,
-	        .smem_static_bytes = key->static_smem_bytes,
-	        .smem_dynamic_bytes = key->dynamic_smem_bytes,
-	};
-	int err = wt_occupancy_compute(device, &launch, ret_occupancy);
-
-	config->launch = (struct wt_wave_launch){
-	        .grid = {key->grid[0], key->grid[1], key->grid[2]},
-	        .cluster = {key->cluster[0], key->cluster[1], key->cluster[2]},
-	        .max_active_clusters = key->max_active_clusters,
-	        .sm_count = key->sm_count,
-	        .blocks_per_sm = err ? 0 : ret_occupancy->blocks_per_sm,
-	        .occupancy_error = err,
-	        .is_cooperative = key->is_cooperative != 0,
-	};
-	return err;
-}
-
-static void name_limiters(uint32_t limiters, char *text, size_t text_bytes)
-{
-	size_t at = 0;
-
-	text[0] = '\0';
-	for (int i = 0; i < WT_OCCUPANCY_LIMIT_MAX; i++)
-		if ((limiters & WT_OCCUPANCY_BIT(i)) && at < text_bytes)
-			at += (size_t)snprintf(text + at, text_bytes - at, "%s%s", at ? "+" : "",
-			                       wt_occupancy_limit_name((enum wt_occupancy_limit)i));
-}
-
 static int bind_real(sqlite3_stmt *statement, int at, bool is_known, double value)
 {
 	return is_known ? sqlite3_bind_double(statement, at, value)
 	                : sqlite3_bind_null(statement, at);
+}
+
+static int bind_int(sqlite3_stmt *statement, int at, bool is_known, int64_t value)
+{
+	return is_known ? sqlite3_bind_int64(statement, at, value)
+	                : sqlite3_bind_null(statement, at);
+}
+
+int wt_configs_bind(sqlite3_stmt *statement, int first, const struct wt_config_values *v)
+{
+	const char *limiter = v->limiter[0] ? v->limiter : NULL;
+	const int codes[] = {
+	        sqlite3_bind_int64(statement, first, v->blocks),
+	        bind_int(statement, first + 1, v->has_occupancy, v->blocks_per_sm),
+	        bind_int(statement, first + 2, v->resident_blocks > 0, v->resident_blocks),
+	        bind_real(statement, first + 3, v->has_occupancy, v->occupancy),
+	        sqlite3_bind_text(statement, first + 4, limiter, -1, SQLITE_STATIC),
+	        bind_real(statement, first + 5, v->has_waves, v->waves),
+	        bind_real(statement, first + 6, v->has_waves_sm, v->waves_sm),
+	        bind_int(statement, first + 7, v->has_waves, v->full_waves),
+	        bind_int(statement, first + 8, v->has_waves, v->last_wave_blocks),
+	        sqlite3_bind_text(statement, first + 9, v->model_reason, -1, SQLITE_STATIC),
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i] != SQLITE_OK)
+			return codes[i];
+	return SQLITE_OK;
 }
 
 static int insert_config(struct wt_run *run, struct wt_config *config,
@@ -201,50 +190,20 @@ static int insert_config(struct wt_run *run, struct wt_config *config,
 {
 	const struct wt_config_key *key = &config->key;
 	sqlite3_stmt *statement = run->statement[WT_SQL_CONFIG];
-	struct wt_occupancy occupancy = {0};
-	struct wt_wave_result wave;
-	char limiter[64];
-	int no_occupancy = judge_occupancy(device, config, &occupancy);
-	struct wt_wave_launch launch = config->launch;
-	int64_t blocks;
+	struct wt_config_values values;
 	int code;
 
-	launch.duration_ns = 1; /* the time plays no part in the waves */
-	wt_wave_judge(&launch, &wave);
-	blocks = wave.grid_blocks > INT64_MAX ? INT64_MAX : (int64_t)wave.grid_blocks;
-	name_limiters(no_occupancy ? 0 : occupancy.limiters, limiter, sizeof(limiter));
-	code = wt_db_bind(statement, "iiiiiiiiiiiiiiiiiinn", key->kernel_id, key->device_id,
+	wt_derive_config(device, key, &config->launch, &values);
+	code = wt_db_bind(statement, "iiiiiiiiiiiiiiiii", key->kernel_id, key->device_id,
 	                  (int64_t)key->grid[0], (int64_t)key->grid[1], (int64_t)key->grid[2],
 	                  (int64_t)key->block[0], (int64_t)key->block[1], (int64_t)key->block[2],
 	                  (int64_t)key->cluster[0], (int64_t)key->cluster[1],
 	                  (int64_t)key->cluster[2], (int64_t)key->regs_per_thread,
 	                  (int64_t)key->static_smem_bytes, (int64_t)key->dynamic_smem_bytes,
 	                  (int64_t)key->is_cooperative, (int64_t)key->max_active_clusters,
-	                  (int64_t)key->sm_count, blocks,
-	                  no_occupancy ? WT_DB_NULL : (int64_t)occupancy.blocks_per_sm,
-	                  wave.resident_blocks > 0 ? wave.resident_blocks : WT_DB_NULL);
+	                  (int64_t)key->sm_count);
 	if (code == SQLITE_OK)
-		code = bind_real(statement, 21, !no_occupancy, occupancy.occupancy);
-	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(statement, 22, limiter[0] ? limiter : NULL, -1,
-		                         SQLITE_STATIC);
-	if (code == SQLITE_OK)
-		code = bind_real(statement, 23, wave.has_waves, wave.waves);
-	if (code == SQLITE_OK)
-		code = bind_real(statement, 24, key->sm_count > 0 && wave.waves_sm > 0,
-		                 wave.waves_sm);
-	if (code == SQLITE_OK)
-		/* The partial or whole last wave is not among them: ceil(G / C) - 1. */
-		code = sqlite3_bind_int64(statement, 25,
-		                          wave.has_waves ? (blocks - 1) / wave.resident_blocks : 0);
-	if (code == SQLITE_OK && !wave.has_waves)
-		code = sqlite3_bind_null(statement, 25);
-	if (code == SQLITE_OK)
-		code = wave.has_waves ? sqlite3_bind_int64(statement, 26, wave.last_wave_blocks)
-		                      : sqlite3_bind_null(statement, 26);
-	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(statement, 27, wt_wave_reason_text(wave.reason), -1,
-		                         SQLITE_STATIC);
+		code = wt_configs_bind(statement, 18, &values);
 	if (code == SQLITE_OK) {
 		code = sqlite3_step(statement);
 		sqlite3_reset(statement);
@@ -332,7 +291,7 @@ static int load_gpus(struct wt_run *run)
 	return err ? err : wt_store_check(run, code);
 }
 
-static const struct wt_device *device_of(const struct wt_run *run, int64_t device_id)
+const struct wt_device *wt_configs_device_of(const struct wt_run *run, int64_t device_id)
 {
 	static const struct wt_device unknown;
 
@@ -362,7 +321,6 @@ static int load_configs(struct wt_run *run)
 		                            &key->cluster[2],        &key->regs_per_thread,
 		                            &key->static_smem_bytes, &key->dynamic_smem_bytes,
 		                            &key->is_cooperative,    &key->max_active_clusters};
-		struct wt_occupancy occupancy;
 
 		code = SQLITE_OK;
 		config.config_id = sqlite3_column_int64(query, 0);
@@ -371,7 +329,8 @@ static int load_configs(struct wt_run *run)
 		for (int i = 0; i < (int)(sizeof(fields) / sizeof(fields[0])); i++)
 			*fields[i] = (uint32_t)sqlite3_column_int64(query, 3 + i);
 		key->sm_count = sqlite3_column_int(query, 17);
-		judge_occupancy(device_of(run, key->device_id), &config, &occupancy);
+		wt_derive_config(wt_configs_device_of(run, key->device_id), key, &config.launch,
+		                 NULL);
 		err = remember_config(run, &config);
 	}
 	sqlite3_finalize(query);

@@ -175,7 +175,7 @@ static void check_drain(struct wt_daemon *daemon, struct wt_client *client, int6
 
 	if (is_pending(daemon, client->key) && !is_over)
 		return;
-	if (wt_run_find_file(daemon->data_dir, client->key, path)) {
+	if (wt_run_find_file(daemon, client->key, path)) {
 		/* Attached, but its file could not be made: that is not "no such run". */
 		for (struct wt_run *run = daemon->runs; run && !client->reply; run = run->next)
 			if (!strcmp(run->key, client->key) && run->process_count) {

@@ -9,7 +9,9 @@
  *   liveness.c    is the process behind a segment still there?
  *   process.c     one observed process: load, save, end
  *   drain.c       rings -> rows
- *   configs.c     kernel names, devices, launch configurations, rollups
+ *   configs.c     kernel names, devices, launch configurations
+ *   process_stat.c  rollups
+ *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
  *   control.c     status socket
@@ -34,6 +36,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "analysis/derive.h"
 #include "analysis/link.h"
 #include "analysis/map.h"
 #include "analysis/wave.h"
@@ -77,14 +80,25 @@ struct wt_liveness {
 	int pidfd; /* -1: see below */
 	int32_t pid; /* in the daemon's namespace; 0 = not known */
 	uint64_t start_ticks;
+	int file_fd; /* its segment, where that alone tells; the caller's; -1 = not */
+	int64_t asked_ns;
 	enum wt_life life; /* without a pidfd: what is known */
 };
 
-/* Finds the process of a segment. Never fails: at worst its life is unknown. */
+/*
+ * Finds the process of a segment, which the caller has open, and nobody else of ours: `fd`, or -1.
+ * Never fails: at worst its life is unknown.
+ */
 void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int32_t pid,
-                      uint64_t start_ticks);
+                      uint64_t start_ticks, int fd);
+/* Does anybody beside us have the file of `fd` open or mapped? Dead: nobody. */
+enum wt_life wt_liveness_by_file(int fd);
 enum wt_life wt_liveness_poll(struct wt_liveness *liveness);
 void wt_liveness_close(struct wt_liveness *liveness);
+/* The pid here of a process of that namespace; 0: it is gone, or can't be seen from here. */
+int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks);
+/* Is it surely the daemon's own pid namespace? */
+bool wt_liveness_is_here(uint64_t pid_namespace);
 
 /* Parent and start time from /proc/PID/stat. 0 or -errno. */
 int wt_proc_stat(int32_t pid, int32_t *ret_ppid, uint64_t *ret_start_ticks, char *ret_state);
@@ -168,16 +182,7 @@ enum wt_statement {
 	WT_SQL_MAX
 };
 
-/* Launch configuration: the key part is compared and hashed as bytes. */
-struct wt_config_key {
-	int64_t kernel_id, device_id;
-	uint32_t grid[3], block[3], cluster[3];
-	uint32_t regs_per_thread, static_smem_bytes, dynamic_smem_bytes;
-	uint32_t is_cooperative, max_active_clusters;
-	int32_t sm_count;
-	uint32_t pad;
-};
-
+/* A launch configuration. */
 struct wt_config {
 	struct wt_config_key key;
 	int64_t config_id;
@@ -226,7 +231,7 @@ struct wt_run {
 struct wt_daemon;
 struct wt_process;
 
-/* The run key of a segment: its own, or one made from its ancestors. */
+/* The run key of a segment: its own, or one made from its ancestors. `pid` as seen here, or 0. */
 void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES]);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
@@ -235,8 +240,10 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
                 const struct wt_segment_header *header, int64_t now_ns);
 /* Forgets all that is in memory and tries again later. `err` is why (-errno). */
 void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns);
-/* The file of a key in the data directory: 0, -ENOENT or another -errno. */
-int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BYTES]);
+/* This daemon's file of a key: 0, -ENOENT or another -errno. */
+int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES]);
+/* Where this daemon is, such that no other writes the same run files: into daemon->place. */
+void wt_run_set_place(struct wt_daemon *daemon);
 void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */
@@ -251,14 +258,6 @@ int wt_store_check(struct wt_run *run, int sqlite_code);
 
 /* ---- configs.c */
 
-struct wt_stat {
-	int64_t config_id;
-	uint32_t in_graph, is_dirty;
-	int64_t launches, time_ns, min_ns, max_ns;
-	double mean_ns, m2_ns2;
-	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns;
-};
-
 int wt_configs_load(struct wt_run *run);
 void wt_configs_fini(struct wt_run *run);
 /* 0 or -errno; each adds a row where it is new. */
@@ -266,6 +265,10 @@ int wt_configs_kernel(struct wt_run *run, const char *name, int64_t *ret_kernel_
 int wt_configs_device(struct wt_run *run, const struct wt_device *device, uint32_t *ret_gpu_idx);
 int wt_configs_config(struct wt_run *run, const struct wt_config_key *key, uint32_t gpu_idx,
                       uint32_t *ret_config_idx);
+/* The limits of a device of this run; all 0 for an unknown id. */
+const struct wt_device *wt_configs_device_of(const struct wt_run *run, int64_t device_id);
+/* The ten derived columns of `config`, in their order, as parameters `first` to `first` + 9. */
+int wt_configs_bind(sqlite3_stmt *statement, int first, const struct wt_config_values *values);
 
 /* ---- process.c */
 
@@ -368,6 +371,9 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 
 /* ---- scan.c */
 
+/* A daemon in the namespace of a segment's maker takes milliseconds to find it. */
+#define WT_FOREIGN_NS (5 * WT_SECOND)
+
 struct wt_refused {
 	struct wt_refused *next;
 	char name[NAME_MAX + 1];
@@ -375,6 +381,7 @@ struct wt_refused {
 	ino_t ino;
 	bool is_making; /* still without its magic */
 	bool is_useless; /* nobody will ever read it: not sound, or never finished */
+	bool is_foreign; /* of another user id that is ours here: see scan.c */
 	int64_t first_ns, since_ns; /* first and last tried */
 	struct wt_liveness liveness;
 };
@@ -382,6 +389,8 @@ struct wt_refused {
 /* Looks for new segments; `is_forced`: also again at those just refused. 0 or -errno of the folder. */
 int wt_scan(struct wt_daemon *daemon, int64_t now_ns, bool is_forced);
 void wt_scan_fini(struct wt_daemon *daemon);
+/* A segment of this data directory, whoever made it? */
+bool wt_scan_is_segment_name(const struct wt_daemon *daemon, const char *name);
 /* Removes the file of a process that is done, if it is still the same file. */
 void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);
 
@@ -432,6 +441,8 @@ struct wt_daemon {
 	char lock_path[WT_PATH_BYTES];
 	char sock_path[WT_PATH_BYTES];
 	char prefix[NAME_MAX + 1]; /* of segment names */
+	char dirhash[20]; /* in them, with dashes around it */
+	char place[80]; /* boot and shared-memory folder */
 	int64_t idle_ns;
 	int64_t started_ns;
 	bool is_foreground, is_spawned, is_stopping;

@@ -394,6 +394,7 @@ static bool are_tails_sound(const struct wt_process *process)
 static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_t now_ns,
                        bool is_dead)
 {
+	const char *state = "live";
 	bool is_over = false;
 	int err = process->is_lost ? 0 : drain_rings(process, cells, now_ns, is_dead);
 
@@ -405,10 +406,11 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 		err = wt_linker_end(process->linker, process->counters.finished_ns, now_ns);
 		is_over = true;
 	}
+	/* Said it is finished: it may take us along when it goes, then this is the last word. */
+	if (is_over || process->is_lost || (process->counters.finished_ns && is_drained(process)))
+		state = wt_process_end_state(process);
 	if (!err)
-		err = wt_process_save(process, is_over || process->is_lost
-		                                       ? wt_process_end_state(process)
-		                                       : "live");
+		err = wt_process_save(process, state);
 	if (!err)
 		err = wt_store_run(process->run, WT_SQL_COMMIT, "");
 	if (err)
@@ -432,7 +434,7 @@ static void look(struct wt_process *process)
 
 int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, bool is_last)
 {
-	bool is_dead, has_news;
+	bool is_dead, has_news, is_leaving;
 	int64_t pause_ns;
 	uint64_t left;
 	int err;
@@ -455,7 +457,8 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 	if (left)
 		process->active_ns = now_ns;
 	pause_ns = left ? DUE_NS : NEWS_NS;
-	if (!process->is_lost && !is_dead && !is_last && left < DUE_CELLS &&
+	is_leaving = process->counters.finished_ns && !process->saved_counters.finished_ns;
+	if (!process->is_lost && !is_dead && !is_last && !is_leaving && left < DUE_CELLS &&
 	    (!has_news || now_ns - process->drained_ns < pause_ns))
 		return 0;
 	process->drained_ns = now_ns;

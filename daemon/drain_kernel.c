@@ -133,11 +133,10 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 {
 	struct wt_run *run = process->run;
 	bool is_timed = has_time(kernel), is_node = kernel->graph_node_id || kernel->graph_id;
-	bool is_underfill_known = false, is_graph_call = false;
+	bool is_graph_call = false;
 	int64_t exec_id = run->next_exec_id;
 	enum wt_link_how how = WT_LINK_WAITING;
-	struct wt_wave_result wave = {0};
-	struct wt_wave_launch launch;
+	struct wt_exec_values values = {0};
 	uint64_t seq = 0;
 	uint32_t config_idx;
 	int err = config_of(process, kernel, &config_idx);
@@ -149,16 +148,11 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	/* Of a graph launch, though CUPTI says nothing of a graph: its id is then 0. */
 	is_node = is_node || is_graph_call;
 	if (is_timed) {
-		launch = run->configs[config_idx].launch;
-		launch.duration_ns = (int64_t)(kernel->end_ns - kernel->start_ns);
-		wt_wave_judge(&launch, &wave);
+		wt_derive_exec(&run->configs[config_idx].launch, (int64_t)kernel->start_ns,
+		               (int64_t)kernel->end_ns, &values);
 		err = wt_process_stat_add(process, config_idx, is_node, (int64_t)kernel->start_ns,
-		                          (int64_t)kernel->end_ns, &wave);
+		                          (int64_t)kernel->end_ns, &values.wave);
 		wt_process_span(process, kernel->start_ns, kernel->end_ns);
-		/* Underfill needs only the grid and the SMs, the wave more. */
-		is_underfill_known = wave.reason != WT_WAVE_NO_SMS &&
-		                     wave.reason != WT_WAVE_BAD_GRID &&
-		                     wave.reason != WT_WAVE_NO_TIME;
 	} else {
 		process->tally.kernels_no_time++;
 	}
@@ -175,7 +169,7 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	                    is_node ? (int64_t)kernel->graph_id : WT_DB_NULL,
 	                    kernel->graph_node_id ? (int64_t)kernel->graph_node_id : WT_DB_NULL,
 	                    how == WT_LINK_EXACT ? (int64_t)seq : WT_DB_NULL, (int64_t)how,
-	                    is_underfill_known ? wave.underfill_sm_ns : WT_DB_NULL,
-	                    wave.is_judged ? wave.wave_sm_ns : WT_DB_NULL,
-	                    wave.is_judged ? wave.wave_max_sm_ns : WT_DB_NULL);
+	                    values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL,
+	                    values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL,
+	                    values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL);
 }

@@ -5,10 +5,12 @@
  * would still find a corpse that nobody reaped, and another process under a reused pid;
  * against the latter the start time is compared, after the pidfd was opened.
  *
- * A pid recorded in another pid namespace means nothing here. If that namespace lies
- * below ours, /proc shows the process with both pids (NSpid); if not, its life is unknown:
- * its records are delivered, but nothing is skipped or unlinked until it says that it
- * has finished.
+ * A pid recorded in another pid namespace means nothing here. If that namespace lies below ours,
+ * /proc shows the process with both pids (NSpid). If it doesn't, or /proc is not for us to see, the
+ * segment itself tells: the kernel grants a write lease on a file only while nobody else has it
+ * open or mapped, whatever namespace they are in. Where there are no leases the life is unknown:
+ * records are delivered, but nothing is skipped or unlinked until the process says that it has
+ * finished.
  */
 #include "daemon/daemon.h"
 
@@ -18,7 +20,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define INITIAL_PID_NAMESPACE UINT64_C(0xeffffffc) /* PROC_PID_INIT_INO: sees every process */
+#define LEASE_NS WT_SECOND /* how often it is asked for */
 
 static ssize_t read_small(const char *path, char *buffer, size_t bytes)
 {
@@ -75,12 +77,15 @@ static uint64_t namespace_of(const char *proc_entry)
 	return sscanf(link, "pid:[%llu]", &ino) == 1 ? ino : 0;
 }
 
-/* True if /proc/ENTRY is that process: its innermost pid, namespace and start time agree. */
+/*
+ * True if /proc/ENTRY is that process: its innermost pid, namespace and start time agree. The
+ * namespace may be hidden from us; the other two are hardly ever those of somebody else.
+ */
 static bool is_that_process(const char *entry, uint64_t pid_namespace, int32_t pid,
                             uint64_t start_ticks)
 {
 	char path[300], buffer[4096], state, *at, *end;
-	uint64_t start;
+	uint64_t start, namespace;
 	int32_t ppid;
 	long inner = 0;
 
@@ -100,7 +105,10 @@ static bool is_that_process(const char *entry, uint64_t pid_namespace, int32_t p
 		inner = value;
 		at = after;
 	}
-	return inner == pid && namespace_of(entry) == pid_namespace &&
+	if (inner != pid)
+		return false;
+	namespace = namespace_of(entry);
+	return (!namespace || namespace == pid_namespace) &&
 	       wt_proc_stat(atoi(entry), &ppid, &start, &state) == 0 && start == start_ticks;
 }
 
@@ -120,25 +128,48 @@ static int32_t find_across(uint64_t pid_namespace, int32_t pid, uint64_t start_t
 	return found;
 }
 
-void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int32_t pid,
-                      uint64_t start_ticks)
+bool wt_liveness_is_here(uint64_t pid_namespace)
 {
-	uint64_t own = namespace_of("self"), start;
+	return pid_namespace && pid_namespace == namespace_of("self");
+}
+
+int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks)
+{
+	uint64_t start;
 	int32_t ppid;
 	char state;
 
-	*liveness = (struct wt_liveness){.pidfd = -1, .start_ticks = start_ticks};
-	if (pid <= 0) {
-		liveness->life = WT_LIFE_UNKNOWN;
-		return;
-	}
-	if (pid_namespace && pid_namespace != own) {
+	if (pid <= 0)
+		return 0;
+	if (!wt_liveness_is_here(pid_namespace))
+		return find_across(pid_namespace, pid, start_ticks);
+	return wt_proc_stat(pid, &ppid, &start, &state) == 0 && start == start_ticks ? pid : 0;
+}
+
+enum wt_life wt_liveness_by_file(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_WRLCK))
+		return errno == EAGAIN ? WT_LIFE_ALIVE : WT_LIFE_UNKNOWN;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return WT_LIFE_DEAD;
+}
+
+void wt_liveness_open(struct wt_liveness *liveness, uint64_t pid_namespace, int32_t pid,
+                      uint64_t start_ticks, int fd)
+{
+	uint64_t start;
+	int32_t ppid;
+	char state;
+
+	*liveness = (struct wt_liveness){.pidfd = -1, .start_ticks = start_ticks, .file_fd = -1};
+	if (!start_ticks)
+		pid = 0; /* it had no /proc to know itself by: a pid alone is nothing */
+	if (pid > 0 && !wt_liveness_is_here(pid_namespace))
 		pid = find_across(pid_namespace, pid, start_ticks);
-		if (!pid) {
-			liveness->life =
-			        own == INITIAL_PID_NAMESPACE ? WT_LIFE_DEAD : WT_LIFE_UNKNOWN;
-			return;
-		}
+	if (pid <= 0) {
+		liveness->file_fd = fd;
+		liveness->life = fd < 0 ? WT_LIFE_UNKNOWN : wt_liveness_by_file(fd);
+		return;
 	}
 	liveness->pid = pid;
 	liveness->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -162,6 +193,15 @@ enum wt_life wt_liveness_poll(struct wt_liveness *liveness)
 	char state;
 	int err;
 
+	if (liveness->file_fd >= 0 && liveness->life == WT_LIFE_ALIVE) {
+		int64_t now_ns = wt_clock_ns(CLOCK_MONOTONIC);
+
+		if (now_ns - liveness->asked_ns >= LEASE_NS) {
+			liveness->asked_ns = now_ns;
+			liveness->life = wt_liveness_by_file(liveness->file_fd);
+		}
+		return liveness->life;
+	}
 	if (liveness->life != WT_LIFE_ALIVE)
 		return liveness->life;
 	if (liveness->pidfd >= 0) {

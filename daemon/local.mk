@@ -1,13 +1,18 @@
-# daemon/local.mk: wavetapd.
+# daemon/local.mk: wavetapd, and what `wavetap analyze` shares with it.
+noinst_LIBRARIES += libwtstore.a
+libwtstore_a_SOURCES = daemon/daemon.h daemon/configs.c daemon/rederive.c daemon/rederive.h \
+	daemon/store.c
+libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/configs.c daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/keep.c daemon/liveness.c \
+	daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/keep.c daemon/liveness.c \
 	daemon/lock.c daemon/log.c daemon/process.c daemon/process_restore.c daemon/process_stat.c \
 	daemon/run_key.c daemon/runs.c daemon/scan.c daemon/segment_map.c daemon/status.c \
-	daemon/status.h daemon/store.c
+	daemon/status.h
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetapd_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
+wavetapd_LDADD = libwtstore.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
 
 # A systemd user unit, as an example: copy or link it to ~/.config/systemd/user.
 pkgdata_DATA = daemon/wavetapd.service

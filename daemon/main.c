@@ -35,6 +35,8 @@ static int open_loop(struct wt_daemon *daemon)
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGIO,
+	       SIG_IGN); /* somebody opens a file of which we have a lease, for microseconds */
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error like a full disk */
 	daemon->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	daemon->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -69,8 +71,7 @@ static bool is_segment_news(const struct wt_daemon *daemon)
 			const struct inotify_event *event = (const struct inotify_event *)at;
 
 			is_ours |= event->mask & IN_Q_OVERFLOW ||
-			           (event->len &&
-			            !strncmp(event->name, daemon->prefix, strlen(daemon->prefix)));
+			           (event->len && wt_scan_is_segment_name(daemon, event->name));
 			at += sizeof(*event) + event->len;
 		}
 	return is_ours;
@@ -165,7 +166,9 @@ static bool is_needed(const struct wt_daemon *daemon, int64_t now_ns)
 		    now_ns - process->active_ns < UNKNOWN_NS)
 			return true;
 	for (struct wt_refused *refused = daemon->refused; refused; refused = refused->next)
-		if (refused->is_making && wt_liveness_poll(&refused->liveness) == WT_LIFE_ALIVE)
+		if ((refused->is_making && wt_liveness_poll(&refused->liveness) != WT_LIFE_DEAD &&
+		     now_ns - refused->first_ns < UNKNOWN_NS) ||
+		    (refused->is_foreign && now_ns - refused->first_ns < 2 * WT_FOREIGN_NS))
 			return true;
 	return daemon->clients || daemon->keeper.is_due;
 }

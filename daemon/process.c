@@ -310,7 +310,9 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 		process->first_ns = sqlite3_column_int64(query, 5);
 		process->last_ns = sqlite3_column_int64(query, 6);
 		process->counters.armed_ns = (uint64_t)sqlite3_column_int64(query, 7);
-		process->is_done = strcmp((const char *)sqlite3_column_text(query, 8), "live") != 0;
+		/* One that said it is finished, and lives, may still have something to add. */
+		process->is_done = strcmp((const char *)sqlite3_column_text(query, 8), "live") &&
+		                   wt_liveness_poll(&process->liveness) != WT_LIFE_ALIVE;
 		for (int i = 0; i < (int)(sizeof(fields) / sizeof(fields[0])); i++)
 			*fields[i] = sqlite3_column_int64(query, 9 + i);
 		process->marks = malloc(64 * sizeof(*process->marks));

@@ -26,12 +26,8 @@ static int find_stat(struct wt_process *process, uint32_t config_idx, bool in_gr
 		process->stats_room = room;
 	}
 	*ret_at = (uint32_t)process->stats_count++;
-	process->stats[*ret_at] = (struct wt_stat){
-	        .config_id = process->run->configs[config_idx].config_id,
-	        .in_graph = in_graph,
-	        .min_ns = INT64_MAX,
-	        .first_ns = INT64_MAX,
-	};
+	wt_stat_init(&process->stats[*ret_at], process->run->configs[config_idx].config_id,
+	             in_graph);
 	return wt_map_set(&process->stat_of, key, *ret_at);
 }
 
@@ -53,45 +49,15 @@ static int mark_dirty(struct wt_process *process, uint32_t at)
 	return 0;
 }
 
-/* A sum that stays at the greatest integer instead of wrapping. */
-static int64_t add_saturated(int64_t sum, int64_t value)
-{
-	int64_t result;
-
-	return __builtin_add_overflow(sum, value, &result) ? INT64_MAX : result;
-}
-
 int wt_process_stat_add(struct wt_process *process, uint32_t config_idx, bool in_graph,
                         int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave)
 {
-	int64_t time_ns = end_ns - start_ns;
-	struct wt_stat *stat;
-	double delta;
 	uint32_t at;
 	int err = find_stat(process, config_idx, in_graph, &at);
 
 	if (err)
 		return err;
-	stat = &process->stats[at];
-	stat->launches++;
-	stat->time_ns = add_saturated(stat->time_ns, time_ns);
-	delta = (double)time_ns - stat->mean_ns;
-	stat->mean_ns += delta / (double)stat->launches;
-	stat->m2_ns2 += delta * ((double)time_ns - stat->mean_ns);
-	if (time_ns < stat->min_ns)
-		stat->min_ns = time_ns;
-	if (time_ns > stat->max_ns)
-		stat->max_ns = time_ns;
-	stat->underfill_sm_ns = add_saturated(stat->underfill_sm_ns, wave->underfill_sm_ns);
-	if (wave->is_judged) {
-		stat->wave_sm_ns = add_saturated(stat->wave_sm_ns, wave->wave_sm_ns);
-		stat->wave_max_sm_ns = add_saturated(stat->wave_max_sm_ns, wave->wave_max_sm_ns);
-	}
-	stat->unjudged_sm_ns = add_saturated(stat->unjudged_sm_ns, wave->unjudged_sm_ns);
-	if (start_ns < stat->first_ns)
-		stat->first_ns = start_ns;
-	if (end_ns > stat->last_ns)
-		stat->last_ns = end_ns;
+	wt_stat_add(&process->stats[at], start_ns, end_ns, wave);
 	return mark_dirty(process, at);
 }
 

@@ -2,8 +2,12 @@
  * run_key.c - which run does a process belong to, when its environment does not say?
  *
  * The topmost ancestor that preloads libwavetap.so stands for the job: its pid, start time
- * and the boot id are the key. What can't be read is skipped; at worst a process is a run
- * of its own. Reads /proc; main thread; does not block.
+ * and the boot id are the key. The library has noted who is above the process; those that are
+ * gone, or can't be read, are skipped. At worst a process is a run of its own. Reads /proc;
+ * main thread; does not block.
+ *
+ * MPICH's launcher gives its ranks no job id, and it may preload us for them alone. Then their
+ * common parent, the proxy that started them on this host, stands for the job.
  */
 #include "daemon/daemon.h"
 
@@ -11,30 +15,44 @@
 #include <fcntl.h>
 
 #define ENVIRON_BYTES_MAX (4u * 1024 * 1024)
-#define ANCESTORS_MAX 64
-#define PRELOAD_VARIABLE "LD_PRELOAD="
+#define SEARCHES_MAX 4
 
-/* Does one variable of an environment, without its end, name the library? */
-static bool names_library(const char *variable, size_t length)
+struct environ_facts {
+	bool is_known; /* false: not ours to read, or a corpse that nobody has reaped */
+	bool is_preloading; /* LD_PRELOAD, or the second door, names the library */
+	bool is_rank; /* started as a rank by Hydra or MVAPICH's mpirun */
+};
+
+static bool has_prefix(const char *variable, size_t length, const char *prefix)
 {
-	return length > strlen(PRELOAD_VARIABLE) &&
-	       !memcmp(variable, PRELOAD_VARIABLE, strlen(PRELOAD_VARIABLE)) &&
-	       memmem(variable, length, "libwavetap", strlen("libwavetap"));
+	return length > strlen(prefix) && !memcmp(variable, prefix, strlen(prefix));
 }
 
-/* True if the process was started with LD_PRELOAD naming the library. */
-static bool is_preloading(int32_t pid)
+/* Looks at one variable of an environment, without its end. */
+static void note_variable(const char *variable, size_t length, struct environ_facts *facts)
 {
+	if ((has_prefix(variable, length, "LD_PRELOAD=") ||
+	     has_prefix(variable, length, "CUDA_INJECTION64_PATH=")) &&
+	    memmem(variable, length, "libwavetap", strlen("libwavetap")))
+		facts->is_preloading = true;
+	if (has_prefix(variable, length, "PMI_RANK=") ||
+	    has_prefix(variable, length, "MV2_COMM_WORLD_RANK="))
+		facts->is_rank = true;
+}
+
+/* What the environment says with which the process was started. */
+static struct environ_facts read_environ(int32_t pid)
+{
+	struct environ_facts facts = {0};
 	char path[64], *environment = NULL;
 	size_t room = 64 * 1024, used = 0;
-	bool is_found = false;
 	ssize_t n = 1;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return facts;
 	while (n > 0 && used < ENVIRON_BYTES_MAX) {
 		if (!environment || used == room) {
 			char *more = realloc(environment, environment ? (room *= 2) : room);
@@ -47,39 +65,110 @@ static bool is_preloading(int32_t pid)
 		used += n > 0 ? (size_t)n : 0;
 	}
 	close(fd);
-	for (size_t at = 0; at < used && !is_found;) {
+	facts.is_known = used > 0;
+	for (size_t at = 0; at < used;) {
 		size_t length = strnlen(environment + at, used - at);
 
-		is_found = names_library(environment + at, length);
+		note_variable(environment + at, length, &facts);
 		at += length + 1;
 	}
 	free(environment);
-	return is_found;
+	return facts;
+}
+
+/* Who stands for the job, on the way up from the observed process. */
+struct climb {
+	int32_t top_pid;
+	uint64_t top_start;
+	bool is_top_rank; /* preloads, and was started as a rank */
+	bool is_ours; /* the pid is one of the daemon's namespace */
+};
+
+/* One more process that is there. */
+static void climb_to(struct climb *climb, int32_t pid, uint64_t start)
+{
+	struct environ_facts facts = read_environ(pid);
+
+	/* Right above a rank stands who started it. */
+	if (!facts.is_known || (!facts.is_preloading && (!climb->is_top_rank || facts.is_rank)))
+		return;
+	climb->top_pid = pid;
+	climb->top_start = start;
+	climb->is_top_rank = facts.is_preloading && facts.is_rank;
+	climb->is_ours = true;
+}
+
+/* All that are above the process, as the library noted them; those in between may be gone. */
+static void climb_noted(struct climb *climb, const struct wt_segment_header *header)
+{
+	for (uint32_t i = 0; i < header->ancestor_count && i < WT_ANCESTORS_MAX; i++) {
+		const struct wt_ancestor *above = &header->ancestor[i];
+
+		if (wt_liveness_find(header->pid_namespace, above->pid, above->start_ticks))
+			climb_to(climb, above->pid, above->start_ticks);
+	}
+}
+
+/* The lowest that is there, as a pid of ours. Each look goes through all of /proc. */
+static int32_t find_lowest(const struct wt_segment_header *header, int32_t own_pid)
+{
+	uint64_t start;
+	int32_t parent, pid = 0;
+	char state;
+
+	if (own_pid > 0 && wt_proc_stat(own_pid, &parent, &start, &state) == 0 &&
+	    start == header->start_ticks)
+		return own_pid;
+	for (uint32_t i = 0; i < header->ancestor_count && i < SEARCHES_MAX && !pid; i++)
+		pid = wt_liveness_find(header->pid_namespace, header->ancestor[i].pid,
+		                       header->ancestor[i].start_ticks);
+	return pid;
+}
+
+/*
+ * From a process of another pid namespace all the way up as it looks from here: also through those
+ * outside, which the process itself could not see.
+ */
+static void climb_seen(struct climb *climb, int32_t pid)
+{
+	uint64_t start, below = UINT64_MAX;
+	int32_t parent;
+	char state;
+
+	for (int depth = 0; pid > 0 && depth < WT_ANCESTORS_MAX; depth++) {
+		if (wt_proc_stat(pid, &parent, &start, &state) || start > below)
+			return;
+		climb_to(climb, pid, start);
+		below = start;
+		pid = parent;
+	}
 }
 
 void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES])
 {
-	int32_t top_pid = header->pid, at = pid ? pid : 0, parent;
-	uint64_t top_start = header->start_ticks, start, below = header->start_ticks;
-	char state;
+	bool is_here = wt_liveness_is_here(header->pid_namespace);
+	/* The process itself preloads us, and may be gone already. */
+	struct climb climb = {header->pid, header->start_ticks, header->is_rank, is_here};
 
 	if (header->run_key[0]) {
 		snprintf(key, WT_RUN_KEY_BYTES, "%s", header->run_key);
 		return;
 	}
-	/* Gone already? Its parent may still be there, if that is the older of the two. */
-	if (at && (wt_proc_stat(at, &parent, &start, &state) || start != header->start_ticks))
-		at = header->ppid;
-	for (int depth = 0; at > 0 && depth < ANCESTORS_MAX; depth++) {
-		if (wt_proc_stat(at, &parent, &start, &state) || start > below)
-			break;
-		if (is_preloading(at)) {
-			top_pid = at;
-			top_start = start;
-		}
-		below = start;
-		at = parent;
+	if (!header->start_ticks) { /* without /proc all first processes of containers look alike */
+		snprintf(key, WT_RUN_KEY_BYTES, "segment:%016llx",
+		         (unsigned long long)wt_fnv1a(header->uuid, sizeof(header->uuid)));
+		return;
 	}
-	snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s", top_pid, (unsigned long long)top_start,
-	         header->boot_id);
+	if (is_here)
+		climb_noted(&climb, header);
+	else
+		climb_seen(&climb, find_lowest(header, pid));
+	/* A pid of another namespace says of which. */
+	if (climb.is_ours)
+		snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s", climb.top_pid,
+		         (unsigned long long)climb.top_start, header->boot_id);
+	else
+		snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s:%llu", climb.top_pid,
+		         (unsigned long long)climb.top_start, header->boot_id,
+		         (unsigned long long)header->pid_namespace);
 }

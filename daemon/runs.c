@@ -1,8 +1,13 @@
 /*
  * runs.c - from a run key to an open run file. May block on the disk.
  *
- * <data dir>/runs/<YYYYMMDD-HHMMSS>-<hash>.db, where hash is the low half of the key's FNV-1a
- * in 8 hex digits. The same key finds the same file again; meta.run_key decides, not the name.
+ * <data dir>/runs/<YYYYMMDD-HHMMSS>-<hash>.db, where hash is the low half of the FNV-1a of key
+ * and place, in 8 hex digits; it is the run's id too. The same key finds the same file again;
+ * meta.run_key and meta.place decide, not the name.
+ *
+ * PLACE is the boot of the kernel, the shared-memory folder and the user id: within it there is one
+ * daemon to a data directory, so no two daemons ever write one run file. A job on several hosts has the
+ * same key on all of them, and where they share their home folder, the same data directory.
  */
 #include "config.h"
 #include "daemon/daemon.h"
@@ -14,6 +19,8 @@
 #define BACKOFF_FIRST_NS (WT_SECOND / 2)
 #define BACKOFF_MAX_NS (30 * WT_SECOND)
 #define NAME_TRIES 100
+#define TEXT_OF_(x) #x
+#define TEXT_OF(x) TEXT_OF_(x)
 
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key)
 {
@@ -31,16 +38,47 @@ struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key)
 	return run;
 }
 
-/* Is `path` the file of this key? 0, -ENOENT if of another one, or why it can't be read. */
-static int has_key(const char *path, const char *key)
+void wt_run_set_place(struct wt_daemon *daemon)
 {
-	char found[WT_RUN_KEY_BYTES], error[WT_DB_ERROR_BYTES];
+	char boot_id[40] = "";
+	struct stat status = {0};
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (file) {
+		if (!fgets(boot_id, sizeof(boot_id), file))
+			boot_id[0] = '\0';
+		boot_id[strcspn(boot_id, "\n")] = '\0';
+		fclose(file);
+	}
+	(void)stat(wt_path_shm_dir(), &status); /* if it is not there, the daemon can't start */
+	snprintf(daemon->place, sizeof(daemon->place), "%s:%llx:%llx:%u", boot_id,
+	         (unsigned long long)status.st_dev, (unsigned long long)status.st_ino,
+	         (unsigned)geteuid());
+}
+
+/* What the run is called by: its id, and the end of its file's name. */
+static unsigned run_hash(const struct wt_daemon *daemon, const char *key)
+{
+	char text[WT_RUN_KEY_BYTES + sizeof(daemon->place) + 1];
+
+	snprintf(text, sizeof(text), "%s\n%s", key, daemon->place);
+	return (unsigned)wt_fnv1a(text, strlen(text));
+}
+
+/* Is `path` ours, of this key? 0, -ENOENT if of another one, or why it can't be read. */
+static int has_key(const struct wt_daemon *daemon, const char *path, const char *key)
+{
+	char found[WT_RUN_KEY_BYTES], place[sizeof(daemon->place)], error[WT_DB_ERROR_BYTES];
 	sqlite3 *db;
 	int err = wt_db_open(path, &db, error);
 
 	if (err)
 		return err;
-	err = wt_db_meta(db, "run_key", found, sizeof(found)) && !strcmp(found, key) ? 0 : -ENOENT;
+	err = wt_db_meta(db, "run_key", found, sizeof(found)) && !strcmp(found, key) &&
+	                      wt_db_meta(db, "place", place, sizeof(place)) &&
+	                      !strcmp(place, daemon->place)
+	              ? 0
+	              : -ENOENT;
 	sqlite3_close(db);
 	return err;
 }
@@ -60,15 +98,15 @@ static void move_aside(const char *path)
 	}
 }
 
-int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BYTES])
+int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES])
 {
 	char folder[WT_PATH_BYTES], candidate[WT_PATH_BYTES + NAME_MAX + 2], suffix[16];
 	struct dirent *entry;
 	int err = -ENOENT;
 	DIR *dir;
 
-	snprintf(suffix, sizeof(suffix), "-%08x.db", (unsigned)wt_fnv1a(key, strlen(key)));
-	if ((size_t)snprintf(folder, sizeof(folder), "%s/runs", data_dir) >= sizeof(folder))
+	snprintf(suffix, sizeof(suffix), "-%08x.db", run_hash(daemon, key));
+	if ((size_t)snprintf(folder, sizeof(folder), "%s/runs", daemon->data_dir) >= sizeof(folder))
 		return -ENAMETOOLONG;
 	dir = opendir(folder);
 	if (!dir)
@@ -83,7 +121,7 @@ int wt_run_find_file(const char *data_dir, const char *key, char path[WT_PATH_BY
 		snprintf(candidate, sizeof(candidate), "%s/%s", folder, entry->d_name);
 		if (strlen(candidate) >= WT_PATH_BYTES)
 			continue;
-		found = has_key(candidate, key);
+		found = has_key(daemon, candidate, key);
 		if (found == -EBADMSG)
 			move_aside(candidate);
 		else if (found != -EINVAL && found != -ENOTSUP)
@@ -155,13 +193,14 @@ static int set_api_names(struct wt_run *run)
 }
 
 /* The facts of a run; those that are there stay. */
-static int describe(struct wt_run *run, const struct wt_segment_header *header)
+static int describe(const struct wt_daemon *daemon, struct wt_run *run,
+                    const struct wt_segment_header *header)
 {
 	static const char keep[] = "INSERT OR IGNORE INTO meta VALUES (?,?)";
 	char id[16], created[32];
 	int err;
 
-	snprintf(id, sizeof(id), "%08x", (unsigned)wt_fnv1a(run->key, strlen(run->key)));
+	snprintf(id, sizeof(id), "%08x", run_hash(daemon, run->key));
 	snprintf(created, sizeof(created), "%llu", (unsigned long long)header->created_realtime_ns);
 	err = wt_store_check(run, sqlite3_exec(run->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
 	if (!err)
@@ -169,11 +208,15 @@ static int describe(struct wt_run *run, const struct wt_segment_header *header)
 	if (!err)
 		err = set_meta(run, keep, "run_key", run->key);
 	if (!err)
+		err = set_meta(run, keep, "place", daemon->place);
+	if (!err)
 		err = set_meta(run, keep, "created_ns", created);
 	if (!err)
 		err = set_meta(run, keep, "hostname", header->hostname);
 	if (!err)
 		err = set_meta(run, keep, "wavetap_version", WT_VERSION_TEXT);
+	if (!err)
+		err = set_meta(run, keep, "analysis_version", TEXT_OF(WT_ANALYSIS_VERSION));
 	if (!err)
 		err = set_meta(run, "INSERT OR REPLACE INTO meta VALUES (?,?)", "journal",
 		               run->is_wal ? "wal"
@@ -229,7 +272,7 @@ static int choose_path(struct wt_daemon *daemon, struct wt_run *run, unsigned ha
 static int create_file(struct wt_daemon *daemon, struct wt_run *run,
                        const struct wt_segment_header *header)
 {
-	unsigned hash = (unsigned)wt_fnv1a(run->key, strlen(run->key));
+	unsigned hash = run_hash(daemon, run->key);
 	char unfinished[WT_PATH_BYTES];
 	int err = make_folder(daemon->data_dir);
 
@@ -246,7 +289,7 @@ static int create_file(struct wt_daemon *daemon, struct wt_run *run,
 	remove_unfinished(unfinished);
 	err = wt_db_open_write(unfinished, true, &run->db, &run->is_wal, run->error);
 	if (!err)
-		err = describe(run, header);
+		err = describe(daemon, run, header);
 	sqlite3_close(run->db);
 	run->db = NULL;
 	if (!err && rename(unfinished, run->path)) {
@@ -275,7 +318,7 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 		return 0;
 	if (now_ns < run->retry_ns)
 		return -EAGAIN;
-	err = wt_run_find_file(daemon->data_dir, run->key, run->path);
+	err = wt_run_find_file(daemon, run->key, run->path);
 	if (!err)
 		err = wt_db_open_write(run->path, false, &run->db, &run->is_wal, run->error);
 	else if (err == -ENOENT)
@@ -283,7 +326,7 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 	else
 		snprintf(run->error, sizeof(run->error), "%s", strerror(-err));
 	if (!err)
-		err = describe(run, header);
+		err = describe(daemon, run, header);
 	if (!err)
 		err = wt_store_prepare(run);
 	if (!err)

@@ -5,6 +5,9 @@
  * with its reason and tried again: a segment that is still being made soon, others when the
  * file changes. Leftovers of processes that died while making theirs are removed, if the
  * process that the name tells is gone.
+ *
+ * In a user namespace the same user has another id, and other names: "0" in a container may be us.
+ * Such segments are left to a daemon in there. Is there none for a while, they are served here.
  */
 #include "daemon/daemon.h"
 
@@ -42,15 +45,17 @@ static void drop_refused(struct wt_daemon *daemon, struct wt_refused *gone)
 }
 
 /* wavetap-<uid>-<dirhash>-<pidns>-<pid>-<start>-<random>.seg: whose it is. */
-static void open_liveness_by_name(struct wt_liveness *liveness, const char *after_prefix)
+static void open_liveness_by_name(struct wt_liveness *liveness, const char *name)
 {
 	unsigned long long pid_namespace, start;
 	int pid;
 
-	if (sscanf(after_prefix, "%llu-%d-%llu-", &pid_namespace, &pid, &start) == 3)
-		wt_liveness_open(liveness, pid_namespace, pid, start);
+	if (sscanf(name, "wavetap-%*u-%*16[0-9a-f]-%llu-%d-%llu-", &pid_namespace, &pid, &start) ==
+	    3)
+		wt_liveness_open(liveness, pid_namespace, pid, start, -1);
 	else
-		*liveness = (struct wt_liveness){.pidfd = -1, .life = WT_LIFE_UNKNOWN};
+		*liveness =
+		        (struct wt_liveness){.pidfd = -1, .file_fd = -1, .life = WT_LIFE_UNKNOWN};
 }
 
 static void refuse(struct wt_daemon *daemon, const char *name, ino_t ino, int err, const char *why,
@@ -63,7 +68,7 @@ static void refuse(struct wt_daemon *daemon, const char *name, ino_t ino, int er
 		if (!refused)
 			return;
 		snprintf(refused->name, sizeof(refused->name), "%s", name);
-		open_liveness_by_name(&refused->liveness, name + strlen(daemon->prefix));
+		open_liveness_by_name(&refused->liveness, name);
 		refused->first_ns = now_ns;
 		refused->next = daemon->refused;
 		daemon->refused = refused;
@@ -75,6 +80,23 @@ static void refuse(struct wt_daemon *daemon, const char *name, ino_t ino, int er
 	refused->is_making = err == -EAGAIN;
 	refused->is_useless = err == -EAGAIN || err == -EBADMSG;
 	refused->since_ns = now_ns;
+}
+
+/* Is the process of a refused segment gone? The file is opened only to ask: others may too. */
+static bool is_dead(const struct wt_daemon *daemon, struct wt_refused *refused)
+{
+	enum wt_life life = wt_liveness_poll(&refused->liveness);
+	int fd;
+
+	/* Of a foreign one it is the daemon in its namespace that may not be done yet. */
+	if (life != WT_LIFE_UNKNOWN && !refused->is_foreign)
+		return life == WT_LIFE_DEAD;
+	fd = openat(daemon->dir_fd, refused->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0) {
+		life = wt_liveness_by_file(fd);
+		close(fd);
+	}
+	return life == WT_LIFE_DEAD;
 }
 
 /*
@@ -96,8 +118,8 @@ static void tidy_refused(struct wt_daemon *daemon)
 		if (!refused->is_useless || !S_ISREG(status.st_mode) ||
 		    status.st_uid != geteuid() || status.st_ino != refused->ino)
 			continue;
-		if (wt_liveness_poll(&refused->liveness) != WT_LIFE_DEAD ||
-		    time(NULL) - status.st_mtime < LEFTOVER_NS / WT_SECOND)
+		if (time(NULL) - status.st_mtime < LEFTOVER_NS / WT_SECOND ||
+		    !is_dead(daemon, refused))
 			continue;
 		wt_log_line("%s: removed: its process is gone (%s)", refused->name, refused->why);
 		unlinkat(daemon->dir_fd, refused->name, 0);
@@ -135,7 +157,7 @@ static int attach(struct wt_daemon *daemon, const char *name, char *why, size_t 
 
 	if (!process)
 		return -ENOMEM;
-	process->liveness.pidfd = -1;
+	process->liveness.pidfd = process->liveness.file_fd = -1;
 	err = wt_segment_open(daemon->dir_fd, name, &process->mapped, why, why_bytes);
 	if (err) {
 		free(process);
@@ -144,7 +166,7 @@ static int attach(struct wt_daemon *daemon, const char *name, char *why, size_t 
 	header = &process->mapped.header;
 	snprintf(process->name, sizeof(process->name), "%s", name);
 	wt_liveness_open(&process->liveness, header->pid_namespace, header->pid,
-	                 header->start_ticks);
+	                 header->start_ticks, process->mapped.fd);
 	wt_run_key(header, process->liveness.pid, key);
 	process->run = wt_run_get(daemon, key);
 	if (!process->run) {
@@ -167,12 +189,35 @@ static bool is_attached(const struct wt_daemon *daemon, const char *name, ino_t 
 	return false;
 }
 
-static bool is_segment_name(const struct wt_daemon *daemon, const char *name)
+bool wt_scan_is_segment_name(const struct wt_daemon *daemon, const char *name)
 {
-	size_t length = strlen(name), prefix = strlen(daemon->prefix);
+	size_t length = strlen(name), digits;
 
-	return length > prefix + 4 && !memcmp(name, daemon->prefix, prefix) &&
-	       !strcmp(name + length - 4, ".seg");
+	if (length < 4 || strcmp(name + length - 4, ".seg") || strncmp(name, "wavetap-", 8))
+		return false;
+	digits = strspn(name + 8, "0123456789");
+	return digits && !strncmp(name + 8 + digits, daemon->dirhash, strlen(daemon->dirhash));
+}
+
+/* Of another user id, yet of this user: it waits until its own daemon has had its time. */
+static bool is_left_to_others(struct wt_daemon *daemon, const char *name, const struct stat *status,
+                              int64_t now_ns)
+{
+	struct wt_refused *refused;
+
+	if (!strncmp(name, daemon->prefix, strlen(daemon->prefix)))
+		return false;
+	if (status->st_uid != geteuid())
+		return true; /* another user's, and none of our business */
+	refused = find_refused(daemon, name);
+	if (!refused) {
+		refuse(daemon, name, status->st_ino, -EBUSY,
+		       "of this user in another namespace, whose daemon goes first", now_ns);
+		refused = find_refused(daemon, name);
+		if (refused)
+			refused->is_foreign = true;
+	}
+	return !refused || now_ns - refused->first_ns < WT_FOREIGN_NS;
 }
 
 static void look_at(struct wt_daemon *daemon, const char *name, int64_t now_ns, bool is_forced)
@@ -183,7 +228,8 @@ static void look_at(struct wt_daemon *daemon, const char *name, int64_t now_ns, 
 	int err;
 
 	if (fstatat(daemon->dir_fd, name, &status, AT_SYMLINK_NOFOLLOW) ||
-	    is_attached(daemon, name, status.st_ino))
+	    is_attached(daemon, name, status.st_ino) ||
+	    is_left_to_others(daemon, name, &status, now_ns))
 		return;
 	if (!is_forced && refused && refused->ino == status.st_ino &&
 	    now_ns - refused->since_ns < (refused->is_making ? RETRY_NS : WT_SECOND))
@@ -213,7 +259,7 @@ int wt_scan(struct wt_daemon *daemon, int64_t now_ns, bool is_forced)
 	daemon->scanned_ns = now_ns;
 	daemon->is_scan_wanted = false;
 	while ((entry = readdir(dir)))
-		if (is_segment_name(daemon, entry->d_name))
+		if (wt_scan_is_segment_name(daemon, entry->d_name))
 			look_at(daemon, entry->d_name, now_ns, is_forced);
 	closedir(dir);
 	tidy_refused(daemon);

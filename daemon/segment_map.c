@@ -10,6 +10,7 @@
  * Main thread only. Does not block.
  */
 #include "daemon/daemon.h"
+#include "schema/wt_run_key.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -47,7 +48,8 @@ static bool is_inside(uint64_t offset, uint64_t bytes, uint64_t file_bytes)
 }
 
 /* Offsets and lengths of the copied header. NULL if sound, else what is wrong. */
-static const char *check_header(const struct wt_segment_header *header, uint64_t file_bytes)
+static const char *check_header(const struct wt_segment_header *header, uint64_t file_bytes,
+                                uint32_t uid)
 {
 	uint64_t start[3], end[3];
 
@@ -75,7 +77,7 @@ static const char *check_header(const struct wt_segment_header *header, uint64_t
 		for (int j = i + 1; j < 3; j++)
 			if (start[i] < end[j] && start[j] < end[i])
 				return "parts overlap";
-	if (header->uid != geteuid())
+	if (header->uid != uid)
 		return "user id";
 	if (header->pid <= 0)
 		return "process id";
@@ -87,21 +89,12 @@ void wt_text_mend(char *text)
 	unsigned char *at = (unsigned char *)text;
 
 	while (*at) {
-		int follow = *at < 0x80    ? 0
-		             : *at >= 0xf0 ? 3
-		             : *at >= 0xe0 ? 2
-		             : *at >= 0xc2 ? 1
-		                           : -1;
+		int length = wt_utf8_length(at);
 
-		if (*at > 0xf4)
-			follow = -1;
-		for (int i = 1; i <= follow; i++)
-			if ((at[i] & 0xc0) != 0x80)
-				follow = -1;
-		if (follow < 0)
-			*at++ = '?';
+		if (length)
+			at += length;
 		else
-			at += follow + 1;
+			*at++ = '?';
 	}
 }
 
@@ -122,8 +115,8 @@ static void end_texts(struct wt_segment_header *header)
 }
 
 /* Copies the header through a descriptor: no mapping, no fault. */
-static int read_header(int fd, uint64_t file_bytes, struct wt_segment_header *ret_header, char *why,
-                       size_t why_bytes)
+static int read_header(int fd, uint64_t file_bytes, uint32_t uid,
+                       struct wt_segment_header *ret_header, char *why, size_t why_bytes)
 {
 	const char *wrong;
 	ssize_t n = pread(fd, ret_header, sizeof(*ret_header), 0);
@@ -146,7 +139,7 @@ static int read_header(int fd, uint64_t file_bytes, struct wt_segment_header *re
 		         ret_header->abi, WT_SEGMENT_ABI);
 		return -EPROTO;
 	}
-	wrong = n == (ssize_t)sizeof(*ret_header) ? check_header(ret_header, file_bytes)
+	wrong = n == (ssize_t)sizeof(*ret_header) ? check_header(ret_header, file_bytes, uid)
 	                                          : "too short";
 	if (wrong) {
 		snprintf(why, why_bytes, "corrupt header: %s", wrong);
@@ -230,8 +223,10 @@ int wt_segment_open(int dir_fd, const char *name, struct wt_mapped *ret_mapped, 
 	if (!err) {
 		mapped.dev = status.st_dev;
 		mapped.ino = status.st_ino;
-		err = read_header(mapped.fd, (uint64_t)status.st_size, &mapped.header, why,
-		                  why_bytes);
+		/* Its maker's own id: in another user namespace not ours, but that of the name. */
+		err = read_header(mapped.fd, (uint64_t)status.st_size,
+		                  (uint32_t)strtoul(name + strlen("wavetap-"), NULL, 10),
+		                  &mapped.header, why, why_bytes);
 	}
 	if (!err) {
 		err = map_groups(&mapped);

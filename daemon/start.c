@@ -162,6 +162,8 @@ static int set_paths(struct wt_daemon *daemon)
 		err = wt_path_shm(seg, daemon->data_dir, "-");
 	if (!err)
 		snprintf(daemon->prefix, sizeof(daemon->prefix), "%s", strrchr(seg, '/') + 1);
+	snprintf(daemon->dirhash, sizeof(daemon->dirhash), "-%016llx-",
+	         (unsigned long long)wt_fnv1a(daemon->data_dir, strlen(daemon->data_dir)));
 	return err;
 }
 
@@ -244,6 +246,7 @@ int wt_start(int argc, char **argv, struct wt_daemon *daemon)
 		wt_log_line("%s: %s", daemon->data_dir, strerror(-err));
 		return 2;
 	}
+	wt_run_set_place(daemon);
 	err = raise_limits();
 	if (err) {
 		wt_log_line("limits: %s", strerror(-err));

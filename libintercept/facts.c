@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/random.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,20 +44,60 @@ static size_t read_file(const char *path, char *text, size_t text_bytes)
 	return used;
 }
 
-uint64_t wt_facts_start_ticks(void)
+/* Parent and start time from a /proc/PID/stat. */
+static bool read_stat(const char *path, int32_t *ret_ppid, uint64_t *ret_start_ticks)
 {
 	char stat_text[1024];
 	const char *at;
 
-	if (!read_file("/proc/self/stat", stat_text, sizeof(stat_text)))
-		return 0;
+	if (!read_file(path, stat_text, sizeof(stat_text)))
+		return false;
 	/* The second field may hold spaces and brackets; the third begins after its last one. */
 	at = strrchr(stat_text, ')');
 	for (int field = 2; at && field < 22; field++) {
 		at = strchr(at, ' ');
 		at = at ? at + 1 : NULL;
+		if (at && field == 3)
+			*ret_ppid = (int32_t)wt_libc_strtol(at, NULL, 10);
 	}
-	return at ? wt_libc_strtoull(at, NULL, 10) : 0;
+	if (at)
+		*ret_start_ticks = wt_libc_strtoull(at, NULL, 10);
+	return at != NULL;
+}
+
+uint64_t wt_facts_start_ticks(void)
+{
+	uint64_t start_ticks = 0;
+	int32_t ppid;
+
+	(void)read_stat("/proc/self/stat", &ppid, &start_ticks);
+	return start_ticks;
+}
+
+/*
+ * Those between us and a script may be gone before the daemon looks; then nobody could tell who
+ * started us. What the ancestors have in their environment is for the daemon to read: that read
+ * may wait for them, this one doesn't.
+ */
+static void fill_ancestors(struct wt_segment_header *header)
+{
+	uint64_t below = header->start_ticks;
+	int32_t pid = header->ppid, ppid;
+
+	header->ancestor_count = 0;
+	while (pid > 0 && header->ancestor_count < WT_ANCESTORS_MAX) {
+		struct wt_ancestor *ancestor = &header->ancestor[header->ancestor_count];
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+		if (!read_stat(path, &ppid, &ancestor->start_ticks) ||
+		    ancestor->start_ticks > below)
+			return;
+		ancestor->pid = pid;
+		header->ancestor_count++;
+		below = ancestor->start_ticks;
+		pid = ppid;
+	}
 }
 
 uint64_t wt_facts_pid_namespace(void)
@@ -87,79 +128,6 @@ void wt_facts_random(void *bytes, size_t length)
 	}
 }
 
-/* ---- launchers */
-
-static const char *env(const char *name)
-{
-	const char *value = secure_getenv(name);
-
-	return value && value[0] ? value : NULL;
-}
-
-static int32_t env_number(const char *name)
-{
-	const char *value = name ? env(name) : NULL;
-	char *end;
-	long number;
-
-	if (!value)
-		return -1;
-	number = wt_libc_strtol(value, &end, 10);
-	return *end || number < 0 || number > INT32_MAX ? -1 : (int32_t)number;
-}
-
-/* The three variables of one launcher, never mixed: an outer launcher's count says nothing
- * about an inner one's rank. */
-static void fill_rank(struct wt_segment_header *header)
-{
-	static const struct {
-		const char *rank, *local_rank, *world_size;
-	} launcher[] = {
-	        {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
-	        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE"},
-	        {"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_SIZE"},
-	        {"PMI_RANK", "MPI_LOCALRANKID", "PMI_SIZE"},
-	        {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"},
-	        {"PMIX_RANK", NULL, NULL},
-	};
-
-	header->rank = header->local_rank = header->world_size = -1;
-	for (size_t i = 0; i < sizeof(launcher) / sizeof(launcher[0]); i++) {
-		int32_t rank = env_number(launcher[i].rank);
-
-		if (rank < 0)
-			continue;
-		header->rank = rank;
-		header->local_rank = env_number(launcher[i].local_rank);
-		header->world_size = env_number(launcher[i].world_size);
-		return;
-	}
-}
-
-/* What the processes of one job on this host have in common, "" if no launcher tells. */
-static void fill_run_key(char *key, size_t bytes)
-{
-	const char *own = env("WAVETAP_RUN");
-	const char *torch = env("TORCHELASTIC_RUN_ID");
-	const char *address = env("MASTER_ADDR"), *port = env("MASTER_PORT");
-	const char *slurm_job = env("SLURM_JOB_ID"), *slurm_step = env("SLURM_STEP_ID");
-	const char *mpi = env("OMPI_MCA_ess_base_jobid");
-
-	mpi = mpi ? mpi : env("PMIX_NAMESPACE");
-	mpi = mpi ? mpi : env("PMI_JOBID");
-	if (own)
-		snprintf(key, bytes, "%s", own);
-	else if (torch && strcmp(torch, "none"))
-		snprintf(key, bytes, "torchrun:%s@%s:%s", torch, address ? address : "",
-		         port ? port : "");
-	else if (slurm_job && slurm_step)
-		snprintf(key, bytes, "slurm:%s.%s", slurm_job, slurm_step);
-	else if (mpi)
-		snprintf(key, bytes, "mpi:%s", mpi);
-	else
-		key[0] = '\0';
-}
-
 /* ---- the header */
 
 static void fill_command(struct wt_segment_header *header)
@@ -175,7 +143,7 @@ static void fill_command(struct wt_segment_header *header)
 
 static void fill_text(char *text, size_t bytes, const char *variable)
 {
-	const char *value = env(variable);
+	const char *value = secure_getenv(variable);
 
 	snprintf(text, bytes, "%s", value ? value : "");
 }
@@ -195,14 +163,15 @@ void wt_facts_fill(struct wt_segment_header *header)
 	header->pid = wt_libc_pid();
 	header->ppid = getppid();
 	header->uid = geteuid();
+	fill_ancestors(header);
 	read_file("/proc/sys/kernel/random/boot_id", header->boot_id, sizeof(header->boot_id));
 	newline = strchr(header->boot_id, '\n');
 	if (newline)
 		*newline = '\0';
 	gethostname(header->hostname, sizeof(header->hostname) - 1);
 	snprintf(header->library_version, sizeof(header->library_version), "%s", PACKAGE_VERSION);
-	fill_rank(header);
-	fill_run_key(header->run_key, sizeof(header->run_key));
+	wt_launcher_rank(header);
+	wt_launcher_run_key(header->run_key);
 	fill_text(header->run_name, sizeof(header->run_name), "WAVETAP_NAME");
 	fill_text(header->run_tags, sizeof(header->run_tags), "WAVETAP_TAGS");
 	fill_command(header);

@@ -134,6 +134,17 @@ uint64_t wt_facts_start_ticks(void);
 uint64_t wt_facts_pid_namespace(void);
 void wt_facts_random(void *bytes, size_t length);
 
+/* ---- leave.c */
+
+/* Where the daemon may end with us: waits, for a bounded time, until it has stored the rest. */
+void wt_leave_container(struct wt_view *view);
+
+/* ---- launcher.c */
+
+void wt_launcher_rank(struct wt_segment_header *header);
+/* What the processes of one job on this host have in common, "" if no launcher tells. */
+void wt_launcher_run_key(char key[WT_RUN_KEY_BYTES]);
+
 /* ---- for all wrappers */
 
 /* "_ptsz" and "_ptds" entries use the per-thread default stream. Folds to a constant. */

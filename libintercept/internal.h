@@ -150,6 +150,8 @@ void wt_device_used(struct wt_view *view, uint32_t ordinal);
 /* Starts wavetapd if nobody holds its lock and WAVETAP_SPAWN is not 0. Once per process. The
  * host sees no child, no SIGCHLD, no descriptor. */
 void wt_spawn_daemon(const char *data_dir);
+/* Is a daemon at work, or just started by us? */
+bool wt_daemon_is_expected(const char *data_dir);
 
 /* ---- lookup.c */
 

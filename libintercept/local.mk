@@ -17,6 +17,8 @@ libwavetap_so_SOURCES = \
 	libintercept/dlsym.c \
 	libintercept/early.c \
 	libintercept/facts.c \
+	libintercept/launcher.c \
+	libintercept/leave.c \
 	libintercept/hooks.c \
 	libintercept/launch.c \
 	libintercept/libc.c \

@@ -39,6 +39,7 @@
 #define STACK_BYTES (32u * 1024u)
 #define ENV_BYTES 8192
 #define ENV_MAX 64
+#define START_NS UINT64_C(1000000000) /* so long a daemon may take until it has its lock */
 
 /* Everything the helper and the daemon need; one anonymous mapping, stacks included. */
 struct spawn {
@@ -143,6 +144,15 @@ static bool is_running(const char *data_dir)
 	return is_locked;
 }
 
+static _Atomic uint64_t started_ns; /* 0: not by us */
+
+bool wt_daemon_is_expected(const char *data_dir)
+{
+	uint64_t start_ns = wt_load_relaxed(&started_ns);
+
+	return is_running(data_dir) || (start_ns && wt_now_ns() - start_ns < START_NS);
+}
+
 /* ---- in the host's memory, but not the host */
 
 /* Standard streams to /dev/null, everything else closed. */
@@ -229,6 +239,8 @@ void wt_spawn_daemon(const char *data_dir)
 		spawn->argv[1] = option;
 		fill_env(spawn, data_dir);
 		start(spawn);
+		if (!spawn->exec_errno)
+			wt_store_relaxed(&started_ns, wt_now_ns());
 		wt_log("daemon %s: %s (%d)", spawn->path,
 		       spawn->exec_errno ? "not started" : "started", spawn->exec_errno);
 	} else {

@@ -171,6 +171,7 @@ static void at_exit(void)
 	if (!view)
 		return;
 	wt_cupti_finish(); /* says when it finished, unless the last flush took too long */
+	wt_leave_container(view);
 }
 
 /* A child inherits both the registered handler and the fact that it is registered. */

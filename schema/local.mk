@@ -4,7 +4,7 @@ noinst_LIBRARIES += libwtschema.a
 endif
 libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_keep.c schema/wt_keep.h \
 	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
-	schema/wt_record.h schema/wt_ring.h schema/wt_segment.h schema/wt_testpoint.h
+	schema/wt_record.h schema/wt_ring.h schema/wt_run_key.h schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
 libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 
@@ -20,13 +20,14 @@ CLEANFILES += schema/schema_sql.c schema/schema_sql.c.tmp
 dist_pkgdata_DATA += schema/schema.sql
 
 ring_tests = tests/unit/test_ring tests/unit/test_ring_threads tests/unit/test_ring_crash \
-	tests/unit/test_layout
+	tests/unit/test_layout tests/unit/test_run_key
 check_PROGRAMS += $(ring_tests)
 TESTS += $(ring_tests)
 tests_unit_test_ring_SOURCES = tests/unit/test_ring.c tests/tap.h
 tests_unit_test_ring_threads_SOURCES = tests/unit/test_ring_threads.c tests/tap.h
 tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
 tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
+tests_unit_test_run_key_SOURCES = tests/unit/test_run_key.c tests/tap.h
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
 
 if WT_PROGRAMS

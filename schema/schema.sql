@@ -8,7 +8,7 @@
 PRAGMA application_id = 0x57544150; -- "WTAP"
 PRAGMA user_version = 1;
 
--- Facts about the run: run_id, run_key, name, created_ns, hostname, wavetap_version.
+-- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
   key   TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 int wt_db_errno(int sqlite_code)
@@ -225,37 +226,51 @@ static bool immutable_uri(const char *path, char *uri, size_t uri_bytes)
 	return true;
 }
 
+/* Did a writer leave a journal of that kind ("-wal", "-journal") with something in it? */
+static bool has_journal(const char *path, const char *suffix)
+{
+	char journal[1100];
+	struct stat status;
+
+	snprintf(journal, sizeof(journal), "%s%s", path, suffix);
+	return stat(journal, &status) == 0 && status.st_size > 0;
+}
+
+/* Opens and reads something, since opening alone reads nothing. An SQLite code. */
+static int open_and_try(const char *name, int flags, sqlite3 **ret_db)
+{
+	int64_t ignored;
+	int code;
+
+	sqlite3_close(*ret_db);
+	*ret_db = NULL;
+	code = sqlite3_open_v2(name, ret_db, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK)
+		return code;
+	sqlite3_busy_timeout(*ret_db, WT_DB_BUSY_MS);
+	return pragma_int(*ret_db, "PRAGMA schema_version", &ignored);
+}
+
 int wt_db_open(const char *path, sqlite3 **ret_db, char error[WT_DB_ERROR_BYTES])
 {
-	char uri[3 * 1024], wal[1100];
+	char uri[3 * 1024];
 	sqlite3 *db = NULL;
 	struct stat status;
-	int64_t ignored;
 	int code, err;
 
 	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
 		snprintf(error, WT_DB_ERROR_BYTES, "%s: not a file", path);
 		return -EBADMSG;
 	}
-	code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-	if (code == SQLITE_OK) {
-		sqlite3_busy_timeout(db, WT_DB_BUSY_MS);
-		code = pragma_int(db, "PRAGMA schema_version", &ignored);
-	}
+	code = open_and_try(path, SQLITE_OPEN_READONLY, &db);
+	/* What a killed writer has half written is undone by whoever comes next and may write. */
+	if ((code & 0xff) == SQLITE_READONLY && has_journal(path, "-journal"))
+		code = open_and_try(path, SQLITE_OPEN_READWRITE, &db);
 	/* A journalled file on read-only media: without a journal left it is complete. */
 	if (((code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_READONLY) &&
-	    access(path, R_OK) == 0 && immutable_uri(path, uri, sizeof(uri))) {
-		snprintf(wal, sizeof(wal), "%s-wal", path);
-		if (stat(wal, &status) || status.st_size == 0) {
-			sqlite3_close(db);
-			db = NULL;
-			code = sqlite3_open_v2(
-			        uri, &db,
-			        SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, NULL);
-			if (code == SQLITE_OK)
-				code = pragma_int(db, "PRAGMA schema_version", &ignored);
-		}
-	}
+	    access(path, R_OK) == 0 && !has_journal(path, "-wal") &&
+	    !has_journal(path, "-journal") && immutable_uri(path, uri, sizeof(uri)))
+		code = open_and_try(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, &db);
 	err = code == SQLITE_OK ? check_identity(db, path, error) : explain(path, db, code, error);
 	if (err) {
 		sqlite3_close(db);
@@ -399,7 +414,7 @@ static int by_age(const void *left, const void *right)
 {
 	const struct wt_db_run_file *a = left, *b = right;
 
-	if (!a->error && !b->error && a->created_ns != b->created_ns)
+	if (a->created_ns != b->created_ns)
 		return a->created_ns < b->created_ns ? -1 : 1;
 	return strcmp(a->path, b->path);
 }
@@ -408,6 +423,22 @@ void wt_db_sort(struct wt_db_run_file *runs, size_t count)
 {
 	if (count)
 		qsort(runs, count, sizeof(*runs), by_age);
+}
+
+/* When a file that can't be read was made: what its name says, or when it was last written. */
+static int64_t guess_created_ns(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct tm tm = {.tm_isdst = -1};
+	struct stat status;
+	int64_t seconds = 0, ns;
+
+	if (strptime(slash ? slash + 1 : path, "%Y%m%d-%H%M%S", &tm))
+		seconds = mktime(&tm);
+	else if (stat(path, &status) == 0)
+		seconds = status.st_mtime;
+	/* Names can tell of any year. */
+	return __builtin_mul_overflow(seconds, INT64_C(1000000000), &ns) ? INT64_MAX : ns;
 }
 
 void wt_db_describe_file(const char *path, struct wt_db_run_file *ret_run)
@@ -423,6 +454,8 @@ void wt_db_describe_file(const char *path, struct wt_db_run_file *ret_run)
 			         sqlite3_errmsg(db));
 		sqlite3_close(db);
 	}
+	if (run.error)
+		run.created_ns = guess_created_ns(path);
 	snprintf(run.path, sizeof(run.path), "%s", path);
 	*ret_run = run;
 }

@@ -94,7 +94,7 @@ struct wt_db_run_file {
 
 /*
  * Every *.db in <data_dir>/runs, oldest first; unreadable ones too, with `error` set
- * (they sort by the time in their name). *ret_runs is on the heap: free() it. 0 also when
+ * (created_ns is then what the name says, or when it was last written). *ret_runs is on the heap: free() it. 0 also when
  * the folder does not exist; -ENOMEM, or -errno of opendir.
  */
 int wt_db_list(const char *data_dir, struct wt_db_run_file **ret_runs, size_t *ret_count);

@@ -36,7 +36,7 @@
 #include "schema/wt_record.h"
 
 #define WT_SEGMENT_MAGIC UINT64_C(0x0031504154455657) /* "WVETAP1" */
-#define WT_SEGMENT_ABI 1u
+#define WT_SEGMENT_ABI 2u
 #define WT_GROUP_BYTES (64u * 1024u)
 #define WT_SEGMENT_BYTES_DEFAULT (14u * 1024u * 1024u)
 #define WT_SEGMENT_BYTES_MIN (1024u * 1024u)
@@ -47,6 +47,14 @@
 
 #define WT_RUN_KEY_BYTES 256
 #define WT_TEXT_BYTES 1024
+
+/* A process above the observed one, in the pid namespace of that one. */
+struct wt_ancestor {
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat */
+	int32_t pid;
+	uint32_t reserved;
+};
+#define WT_ANCESTORS_MAX 32
 
 /* Group 0. Written once before `magic`; never changes. */
 struct wt_segment_header {
@@ -81,6 +89,10 @@ struct wt_segment_header {
 	char executable[WT_TEXT_BYTES]; /* /proc/self/exe */
 	char command[WT_TEXT_BYTES]; /* /proc/self/cmdline, NULs as spaces, cut */
 	char data_dir[WT_TEXT_BYTES]; /* the directory the name's hash stands for */
+	/* From the parent up: some may be gone when the daemon looks, but not those above them. */
+	uint32_t ancestor_count;
+	uint32_t is_rank; /* 1: started as a rank by Hydra or MVAPICH, which tell no job id */
+	struct wt_ancestor ancestor[WT_ANCESTORS_MAX];
 };
 _Static_assert(offsetof(struct wt_segment_header, cells_offset) == 40, "segment header");
 _Static_assert(sizeof(struct wt_segment_header) <= WT_GROUP_BYTES, "segment header");

@@ -47,7 +47,8 @@ if command -v strace >/dev/null 2>&1 && strace -o /dev/null true 2>/dev/null; th
       awk '
         /openat\(.*(libemptyxy|libwavetap)\.so/ { skip = 1 }
         !skip {
-          if (/^--- SIGCHLD/) next # when it comes is a matter of scheduling
+          # When SIGCHLD comes is a matter of scheduling, and so is what its handler returns to.
+          if (/^--- SIGCHLD/ || /^rt_sigreturn\(/ || /ERESTART/) next
           gsub(/0x[0-9a-f]+/, "X"); gsub(/[0-9]+/, "N"); gsub(/lib(emptyxy|wavetap)\.so/, "LIB")
           gsub(/"[^"]*\/LIB/, "\"LIB"); print
         }

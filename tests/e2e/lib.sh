@@ -110,7 +110,7 @@ run_file() {
 }
 
 sql() {
-  sqlite3 -batch "$(run_file)" "$1"
+  sqlite3 -batch -cmd ".timeout 10000" "$(run_file)" "$1"
 }
 
 # The one assertion that ends every test: attempted = stored + dropped + torn, and nothing
@@ -118,12 +118,12 @@ sql() {
 check_books() {
   for file in "$data"/runs/*.db; do
     [ -f "$file" ] || continue
-    books=$(sqlite3 -batch "$file" \
+    books=$(sqlite3 -batch -cmd ".timeout 10000" "$file" \
       "SELECT count(*) FROM loss WHERE unexplained <> 0
          OR launches_attempted <> launches_stored + launches_dropped + launches_torn
          OR launches_torn < 0 OR launches_in_flight < 0")
     is "$books" 0 "books balance in $(basename "$file")"
-    rows=$(sqlite3 -batch "$file" "SELECT count(*) FROM proc p WHERE
+    rows=$(sqlite3 -batch -cmd ".timeout 10000" "$file" "SELECT count(*) FROM proc p WHERE
        launches_stored <> (SELECT count(*) FROM launch_call l WHERE l.process_id = p.process_id)
        OR kernels_stored <> (SELECT count(*) FROM kernel_exec e WHERE e.process_id = p.process_id)")
     is "$rows" 0 "counters equal rows in $(basename "$file")"

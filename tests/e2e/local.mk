@@ -3,9 +3,13 @@
 e2e_tests = \
 	tests/e2e/0950-aarch64.sh \
 	tests/e2e/0210-coverage.sh \
+	tests/e2e/0310-processes.sh \
+	tests/e2e/0530-containers.sh \
 	tests/e2e/0100-left-alone.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \
+	tests/e2e/0250-devices.sh \
+	tests/e2e/0260-run-keys.sh \
 	tests/e2e/0300-endings.sh \
 	tests/e2e/0400-kill9.sh \
 	tests/e2e/0500-surroundings.sh \
@@ -14,7 +18,9 @@ e2e_tests = \
 	tests/e2e/0600-profiler.sh \
 	tests/e2e/0700-no-strangers.sh \
 	tests/e2e/0800-truth.sh \
+	tests/e2e/0830-gaps.sh \
 	tests/e2e/0900-recording.sh \
+	tests/e2e/0920-analyze.sh \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \
 	tests/e2e/1120-doctor.sh

@@ -74,31 +74,64 @@ static void attributes_override(struct fake_device *device)
 	}
 }
 
+/* Entry `at` of a list with commas, the last one for all beyond; its length, 0 without a list. */
+static int list_entry(const char *variable, int at, const char **ret_entry)
+{
+	const char *list = getenv(variable);
+
+	if (!list)
+		return 0;
+	for (const char *comma; at > 0 && (comma = strchr(list, ',')); at--)
+		list = comma + 1;
+	*ret_entry = list;
+	return (int)strcspn(list, ",");
+}
+
+/* The device that the host has at that place, whatever ordinal the process sees it under. */
+static void device_init(struct fake_device *device, int place, int ordinal)
+{
+	const char *name = "wavetap simulated H200", *sms = "132";
+	int name_length = list_entry("WTFAKE_NAME", place, &name);
+
+	for (size_t k = 0; k < sizeof(h200) / sizeof(h200[0]); k++)
+		device->attribute[h200[k].attribute] = h200[k].value;
+	device->attribute[WTCU_DEVICE_PCI_BUS_ID] = 0x10 + place;
+	(void)list_entry("WTFAKE_SMS", place, &sms);
+	device->attribute[WTCU_DEVICE_MULTIPROCESSOR_COUNT] = (int)strtol(sms, NULL, 10);
+	attributes_override(device);
+	device->ordinal = (uint32_t)ordinal;
+	device->sm_count = device->attribute[WTCU_DEVICE_MULTIPROCESSOR_COUNT];
+	device->memory_bytes = 143771ull << 20;
+	snprintf(device->name, sizeof(device->name), "%.*s",
+	         name_length ? name_length : (int)strlen(name), name);
+	memcpy(device->uuid.bytes, "wtfake-device-\0\0", 16);
+	device->uuid.bytes[14] = (unsigned char)(place + 1);
+	device->sm = calloc((size_t)device->sm_count, sizeof(*device->sm));
+	if (!device->sm)
+		abort();
+}
+
+/* As the driver reads CUDA_VISIBLE_DEVICES: numbers, up to the first that there isn't. */
 void fake_devices_init(void)
 {
-	const char *name = getenv("WTFAKE_NAME");
 	int64_t count = fake_env_i64("WTFAKE_DEVICES", 1);
+	int present = count < 0 ? 0 : count > FAKE_DEVICE_MAX ? FAKE_DEVICE_MAX : (int)count;
+	const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
-	fake_device_count = count < 0 ? 0 : count > FAKE_DEVICE_MAX ? FAKE_DEVICE_MAX : (int)count;
-	for (int i = 0; i < fake_device_count; i++) {
-		struct fake_device *device = &fake_device[i];
+	fake_device_count = 0;
+	for (int i = 0; !visible && i < present; i++)
+		device_init(&fake_device[fake_device_count++], i, i);
+	while (visible && fake_device_count < present) {
+		char *end;
+		long place = strtol(visible, &end, 10);
 
-		for (size_t k = 0; k < sizeof(h200) / sizeof(h200[0]); k++)
-			device->attribute[h200[k].attribute] = h200[k].value;
-		device->attribute[WTCU_DEVICE_PCI_BUS_ID] = 0x10 + i;
-		device->attribute[WTCU_DEVICE_MULTIPROCESSOR_COUNT] =
-		        (int)fake_env_i64("WTFAKE_SMS", 132);
-		attributes_override(device);
-		device->ordinal = (uint32_t)i;
-		device->sm_count = device->attribute[WTCU_DEVICE_MULTIPROCESSOR_COUNT];
-		device->memory_bytes = 143771ull << 20;
-		snprintf(device->name, sizeof(device->name), "%s",
-		         name ? name : "wavetap simulated H200");
-		memcpy(device->uuid.bytes, "wtfake-device-\0\0", 16);
-		device->uuid.bytes[14] = (unsigned char)(i + 1);
-		device->sm = calloc((size_t)device->sm_count, sizeof(*device->sm));
-		if (!device->sm)
-			abort();
+		if (end == visible || place < 0 || place >= present)
+			break;
+		device_init(&fake_device[fake_device_count], (int)place, fake_device_count);
+		fake_device_count++;
+		if (*end != ',')
+			break;
+		visible = end + 1;
 	}
 }
 

@@ -136,8 +136,12 @@ struct fake_call fake_enter(int entry, bool per_thread)
 {
 	const struct entry *e = &entry_table[entry];
 	struct fake_call call = {.entry = entry, .per_thread = per_thread};
+	int64_t delay_ns = fake_scripted_delay_ns(e->symbol);
 	uint64_t number;
 
+	/* Without the driver's lock: only this thread is slow. */
+	if (delay_ns)
+		fake_sleep_until_ns(fake_now_ns() + delay_ns);
 	lock_take(entry);
 	fake_truth_init();
 	number = 1 + atomic_fetch_add(fake_entry_counter(entry), 1);

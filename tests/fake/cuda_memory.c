@@ -113,7 +113,8 @@ void fake_transfer_run(const struct fake_call *c, struct fake_stream *stream, st
                        int64_t earliest_ns, int64_t *ret_end_ns)
 {
 	bool is_on_device = op.kind == FAKE_OP_MEMSET || op.copy_kind == WTCUPTI_MEMCPY_DTOD;
-	int64_t rate = is_on_device ? MEMORY_BYTES_PER_NS : LINK_BYTES_PER_NS;
+	int64_t rate = is_on_device ? MEMORY_BYTES_PER_NS
+	                            : fake_env_i64("WTFAKE_COPY_BYTES_PER_NS", LINK_BYTES_PER_NS);
 
 	op.device = stream->ctx->device->ordinal;
 	op.context_id = stream->ctx->id;

@@ -94,6 +94,17 @@ static bool fault_applies(const char *which, uint64_t call)
 	return *end == '+' ? call >= number : call == number;
 }
 
+int64_t fake_scripted_delay_ns(const char *function)
+{
+	const char *entry = getenv("WTFAKE_SLOW");
+	size_t len = strlen(function);
+
+	for (; entry && *entry; entry = strchr(entry, ',') ? strchr(entry, ',') + 1 : NULL)
+		if (!strncmp(entry, function, len) && entry[len] == ':')
+			return strtoll(entry + len + 1, NULL, 10) * 1000;
+	return 0;
+}
+
 int fake_scripted_fault(const char *function, uint64_t call)
 {
 	const char *entry = getenv("WTFAKE_FAIL");

@@ -21,6 +21,8 @@ double fake_env_double(const char *name, double fallback);
 /* CLOCK_REALTIME in ns: the device's clock too. */
 int64_t fake_now_ns(void);
 void fake_sleep_until_ns(int64_t when_ns);
+/* WTFAKE_SLOW=CALL:US,...: how much longer a call of that name takes; 0: no longer. */
+int64_t fake_scripted_delay_ns(const char *function);
 
 /*
  * Prints what was done wrong on stderr and aborts: the caller made a call it

@@ -10,8 +10,10 @@ check_PROGRAMS += \
 	tests/fake/libcupti.so.13 \
 	tests/fake/app_cover \
 	tests/fake/app_demo \
+	tests/fake/app_gaps \
 	tests/fake/app_launch \
 	tests/fake/app_launch_link \
+	tests/fake/app_multi \
 	tests/fake/app_profiler \
 	tests/fake/app_tree \
 	tests/fake/fake_counters \
@@ -57,10 +59,12 @@ tests_fake_inject_rude_so_LDFLAGS = $(fake_ldflags)
 fake_app_driver = tests/fake/app_driver.c tests/fake/app_driver.h
 tests_fake_app_cover_SOURCES = tests/fake/app_cover.c $(fake_app_driver)
 tests_fake_app_demo_SOURCES = tests/fake/app_demo.c tests/fake/app_demo_ptx.h $(fake_app_driver)
+tests_fake_app_gaps_SOURCES = tests/fake/app_gaps.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_launch_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
 tests_fake_app_launch_link_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
 tests_fake_app_launch_link_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_LINKED
 tests_fake_app_launch_link_LDADD = tests/fake/libcuda.so.1
+tests_fake_app_multi_SOURCES = tests/fake/app_multi.c $(fake_app_driver)
 tests_fake_app_profiler_SOURCES = tests/fake/app_profiler.c $(fake_app_driver)
 tests_fake_app_tree_SOURCES = tests/fake/app_tree.c
 tests_fake_fake_counters_SOURCES = tests/fake/counters.c

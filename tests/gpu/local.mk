@@ -19,6 +19,7 @@ EXTRA_DIST += \
 	tests/gpu/cover/link_truth.cu \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
+	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \

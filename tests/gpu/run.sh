@@ -11,15 +11,15 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail coverage link eager compile profiler profiler-compile
-# preload-vs-run cost; all of them by default. Each workload runs under plain LD_PRELOAD= and, but for
-# coverage and link, under `wavetap run --`, each time with a data directory of its own. README.md
-# says what a section checks.
+# preload-vs-run ranks cost; all of them by default. Each workload runs under plain LD_PRELOAD= and,
+# but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
+# README.md says what a section checks.
 #
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
 SECTIONS='occupancy waves tail coverage link eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS cost"
+SECTIONS="$SECTIONS ranks cost"
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -211,6 +211,34 @@ without_line() {
   ! grep -E "$pattern" "$@" && echo none
 }
 
+# Two ranks of one job on one GPU: one run file, each process accounted for, both as without wavetap.
+section_ranks() {
+  bare=$work/ranks-bare
+  run_ranks run_bare "$bare"
+  ended ranks bare "$bare" $? || return
+  for mode in $MODES; do
+    log=$work/ranks-$mode
+    run_ranks run_observed "$mode" "$log.d" "$log"
+    ended ranks "$mode" "$log" $? || continue
+    judge ranks "$mode" 'same as bare' "$log.same" same_ranks "$bare.out" "$log.out"
+    judge ranks "$mode" ranks "$log.ranks" "$python" "$here/ranks.py" check "$log.d"
+    judge ranks "$mode" loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+    env WAVETAP_DIR="$log.d" "$build/wavetap" top --group rank >"$log.top.txt" 2>&1 ||
+      report ranks "$mode" FAIL "wavetap top --group rank: $(tail -n 1 "$log.top.txt")"
+  done
+}
+
+# run_ranks RUNNER ARGUMENT...: torchrun by its module, so that it is of the same Python.
+run_ranks() {
+  "$@" "$python" -m torch.distributed.run --standalone --nproc-per-node 2 "$here/ranks.py" work
+}
+
+# Each line of a rank, in whatever order they came.
+same_ranks() {
+  grep '^RANKS' "$1" | sort >"$2.bare"
+  grep '^RANKS' "$2" | sort | diff "$2.bare" - && echo "$(wc -l <"$2.bare") ranks, losses and weights equal"
+}
+
 # cost_of COMMAND ARGUMENT...: interleaved pairs of one sub-command of truth.
 cost_of() {
   files='' pair=0
@@ -246,6 +274,7 @@ run_section() {
       train_section profiler-compile compile --steps 60 --profiler 3 --attach-first
       ;;
     preload-vs-run) section_preload_vs_run ;;
+    ranks) section_ranks ;;
     cost) cost_of empty "$EMPTY_LAUNCHES" && cost_of graph ;;
   esac
 }

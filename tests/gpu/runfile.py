@@ -12,6 +12,9 @@ LAUNCH_COLUMNS = (
   "process_id", "launch_seq", "kernel_id", "start_ns", "end_ns", "device_id", "grid_x", "grid_y",
   "grid_z", "block_x", "block_y", "block_z", "blocks_per_sm", "waves", "underfill_sm_ns",
   "wave_sm_ns", "wave_max_sm_ns", "graph_node_id", "correlation_id")
+PROCESS_VIEW = "process"  # one row per observed process
+PROCESS_COLUMNS = (
+  "process_id", "pid", "rank", "local_rank", "world_size", "state", "capture", "reason")
 KERNEL_TABLE = "kernel"  # kernel_id, name
 LOSS_VIEW = "loss"  # one row per process
 LOSS_COLUMNS = (

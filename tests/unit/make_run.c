@@ -4,10 +4,13 @@
  *   make_run FILE KIND NAME CREATED_NS
  *   make_run foreign FILE           a database of somebody else's
  *   make_run json FILE PATH         prints what json_extract() finds; null for nothing
+ *   make_run sums FILE              sums of the rows in the JSON of top; an error if its total differs
  *   make_run hash DIR               prints the hash of a data directory
  *
  * KIND: full    one device of 4 SMs, three kernels
  *       pair    full, and a second device of 8 SMs: kernel 1 on 4 of them in [2,3) s
+ *       ranks   pair, and processes 2 (pid 43, rank 1 of 2) and 3 (pid 44, no rank), which run
+ *               kernel 2 on device 2 for 1 s each, 4 SM-s underfill; process 1 is rank 0 of 2
  *       hooks   launches without kernel times, with a reason
  *       lossy   like full, with every loss counter set
  *       short   like full, with 1/10,000 of the kernel time: under a second
@@ -130,6 +133,32 @@ static void add_second_device(sqlite3 *db)
 	add_exec(db, 5, 2, 3);
 }
 
+static void add_ranks(sqlite3 *db)
+{
+	run(db, "CREATE TEMP TABLE more AS SELECT * FROM proc");
+	for (int i = 2; i <= 3; i++) {
+		run(db,
+		    "UPDATE more SET process_id = %d, uuid = %Q, pid = %d, command = 'app --rank',"
+		    " launches_attempted = 1, launches_stored = 1, launches_linked = 1,"
+		    " kernels_seen = 1, kernels_stored = 1",
+		    i, i == 2 ? "two" : "three", 41 + i);
+		run(db, "UPDATE more SET uuid = CAST(uuid AS BLOB)");
+		run(db, "INSERT INTO proc SELECT * FROM more");
+	}
+	run(db, "UPDATE proc SET rank = process_id - 1, local_rank = process_id - 1, world_size = 2"
+	        " WHERE process_id < 3");
+	add_config(db, 6, 2, 4, "0.5", NULL);
+	run(db, "UPDATE config SET device_id = 2, sm_count = 8 WHERE config_id = 6");
+	for (int i = 2; i <= 3; i++) {
+		add_stat(db, 6, 1, 1 * S, 4 * S, 0, 0, 0, 4 * S);
+		run(db,
+		    "UPDATE config_stat SET process_id = %d WHERE process_id = 1 AND config_id "
+		    "= 6",
+		    i);
+		add_exec(db, 6, 2 + i, 3 + i);
+	}
+}
+
 static int make_foreign(const char *path)
 {
 	sqlite3 *db;
@@ -140,7 +169,8 @@ static int make_foreign(const char *path)
 	return sqlite3_close(db) == SQLITE_OK ? 0 : 1;
 }
 
-static int print_json(const char *path, const char *expression)
+/* Prints what `sql` makes of a JSON file (?1) and an expression (?2). */
+static int query_json(const char *path, const char *sql, const char *expression)
 {
 	FILE *in = fopen(path, "r");
 	char *text = calloc(1, 1 << 20);
@@ -149,7 +179,7 @@ static int print_json(const char *path, const char *expression)
 
 	if (!in || !text || !fread(text, 1, (1 << 20) - 1, in) ||
 	    sqlite3_open(":memory:", &db) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db, "SELECT json_extract(?1, ?2)", -1, &s, NULL) != SQLITE_OK)
+	    sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
 		return 1;
 	sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 2, expression, -1, SQLITE_STATIC);
@@ -165,6 +195,21 @@ static int print_json(const char *path, const char *expression)
 	fclose(in);
 	return 0;
 }
+
+/* Rows, summed by field; behind it the difference of the total, where there is one. */
+#define ROWS(field) "total(json_extract(r.value, '$." field "'))"
+#define EXCESS(field) " + (" ROWS(field) " <> ifnull(json_extract(?1, '$.total." field "'), 0))"
+#define SHOWN(field) "CAST(" ROWS(field) " AS INTEGER)"
+static const char sums_sql[] =
+        "SELECT " SHOWN("launches") " || '|' || " SHOWN("time_ns") " || '|' || " SHOWN("idle_sm_ns") " || '|' || " SHOWN(
+                "wave_max_sm_ns") " || '|' || " SHOWN("unjudged_sm_ns") " || '|' || " SHOWN("idle_"
+                                                                                            "gpu_"
+                                                                                            "ns") " || iif(0" EXCESS("launches")
+                EXCESS("launches_in_graph") EXCESS("time_ns") EXCESS("underfill_sm_ns")
+                        EXCESS("wave_sm_ns") EXCESS("wave_max_sm_ns") EXCESS("tail_idle_sm_ns")
+                                EXCESS("idle_sm_ns") EXCESS("unjudged_sm_ns")
+                                        EXCESS("idle_gpu_ns") ", ' but the total differs', '')"
+                                                              " FROM json_each(?1, '$.rows') r";
 
 static int print_hash(const char *folder)
 {
@@ -199,8 +244,10 @@ static int make_run(char **argv)
 		add_process(db, 2, 0, NULL, 5);
 	if (strcmp(kind, "hooks") && strcmp(kind, "empty"))
 		add_kernels(db);
-	if (!strcmp(kind, "pair"))
+	if (!strcmp(kind, "pair") || !strcmp(kind, "ranks"))
 		add_second_device(db);
+	if (!strcmp(kind, "ranks"))
+		add_ranks(db);
 	if (!strcmp(kind, "lossy"))
 		run(db, "UPDATE proc SET launches_attempted = 9, launches_dropped = 3,"
 		        " kernels_dropped_ring = 2, kernels_dropped_cupti = 1, kernels_seen = 7,"
@@ -215,7 +262,9 @@ int main(int argc, char **argv)
 	if (argc == 3 && !strcmp(argv[1], "foreign"))
 		return make_foreign(argv[2]);
 	if (argc == 4 && !strcmp(argv[1], "json"))
-		return print_json(argv[2], argv[3]);
+		return query_json(argv[2], "SELECT json_extract(?1, ?2)", argv[3]);
+	if (argc == 3 && !strcmp(argv[1], "sums"))
+		return query_json(argv[2], sums_sql, NULL);
 	if (argc == 3 && !strcmp(argv[1], "hash"))
 		return print_hash(argv[2]);
 	if (argc == 5)

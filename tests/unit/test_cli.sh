@@ -109,10 +109,11 @@ out_has "lost 4 kernel times: not usable, so not ranked"
 # ---- two devices: SM-time is divided by the SMs of its own
 "$make_run" "$tmp/pair.db" pair job-pair 1
 wt 0 top -r "$tmp/pair.db"
-out_has "2 devices 12 SMs"
+out_has "1x Testbed 4 4 SMs  + 1x Testbed 8 8 SMs"
+out_has "LOST..TIME: ms of a whole GPU over the run, ALL% of the SMs of all 2"
 out_has "device 1 Testbed 4 4 SMs: a kernel ran 70.0% of the time"
 out_has "device 2 Testbed 8 8 SMs: a kernel ran 10.0% of the time"
-out_matches '^1 +~2500 +12\.5 +~2500 +0 +0 +5000 +3 .* 0\.50  half$'
+out_matches '^1 +~2500 +10\.0 +~2500 +0 +0 +5000 +3 .* 0\.50  half$'
 wt 0 top -r "$tmp/pair.db" --device 2
 out_matches '^1 +~500 +5\.0 +~500 +0 +0 +1000 +1 .* half$'
 out_has "under ~5.0 wave ~0.0"
@@ -191,6 +192,57 @@ out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,800
 grep -qF '"ev'"$(printf '\033')"'il,""x"' "$tmp/out"
 ok $? "CSV quotes commas and quotes"
 
+# ---- rows that sum a device, a process or a rank: each sums to the same total
+"$make_run" "$tmp/ranks.db" ranks job-ranks 1
+wt 0 top -r "$tmp/ranks.db" --group device
+out_matches '^2 +~2750 +9\.2 .* 8000 +5 +3  device 1  4 SMs  Testbed 4  aa$'
+out_matches '^1 +~1500 +10\.0 .* 3000 +3 +2  device 2  8 SMs  Testbed 8  bb$'
+out_has "DEVICE"
+out_has "next: wavetap top --group kernel"
+wt 0 top -r "$tmp/ranks.db" --group process
+out_matches '^1 +~3250 +12\.5 .* 9000 +6 +3  pid 42  rank 0 of 2  2 devices  app --x$'
+out_matches '^2 +~500 +3\.3 .* 1000 +1 +1  pid 43  rank 1 of 2  device 2  app --rank$'
+out_matches '^3 +~500 +3\.3 .* 1000 +1 +1  pid 44  device 2  app --rank$'
+wt 0 top -r "$tmp/ranks.db" --group rank --limit 2
+out_matches '^1 +~3250 .*  rank 0 of 2  1 process  2 devices$'
+out_matches '^ +~500 +3\.3 .* 1 more$'
+wt 0 top -r "$tmp/ranks.db" --group rank --columns rank,device,id,grid,waves,kernel
+out_matches '^1 +\. +\. +\. +\.  rank 0 of 2 '
+out_matches '  no rank  1 process  device 2$'
+wt 0 top -r "$tmp/ranks.db" --group process --device 2 --by time
+out_matches '^1 +~500 .* 1000 +1 +1  pid 42  rank 0 of 2  device 2  app --x$'
+for group in kernel config device process rank; do
+	wt 0 top -r "$tmp/ranks.db" --group $group --json
+	json 23000000000 '$.total.idle_sm_ns'
+	sums=$("$make_run" sums "$tmp/out")
+	[ "$sums" = "8|11000000000|23000000000|6000000000|4000000000|4250000000" ]
+	ok $? "--group $group: rows and total agree (launches, time, idle, wave_max, unjudged, gpu: $sums)"
+	wt 0 top -r "$tmp/ranks.db" --group $group --csv
+	[ "$(head -n 1 "$tmp/out" | tr ',' '\n' | grep -cE '^(device_id|device|process_id|pid|rank|world_size)$')" -eq 6 ]
+	ok $? "--group $group: the CSV has the columns of groups"
+done
+wt 0 top -r "$tmp/ranks.db" --group device --json
+json 1 '$.rows[1].device_id'
+json 'Testbed 8' '$.rows[0].device'
+json bb '$.rows[0].device_uuid'
+json 8 '$.rows[0].sms'
+json 3 '$.rows[0].processes'
+json null '$.rows[0].rank'
+json null '$.rows[0].kernel_id'
+json 'not of one kernel' '$.rows[0].reason.waves'
+wt 0 top -r "$tmp/ranks.db" --group process --json
+json 42 '$.rows[0].pid'
+json 'app --x' '$.rows[0].process'
+json host '$.rows[0].hostname'
+json null '$.rows[0].device_id'
+json 2 '$.rows[0].devices'
+json 2 '$.rows[1].device_id'
+json 1 '$.rows[1].rank'
+json 2 '$.rows[1].world_size'
+json null '$.rows[2].rank'
+wt 0 top -r "$tmp/ranks.db" --group rank --csv
+out_matches '^,,,,6,0,9000000000,'
+
 # ---- no data
 wt 3 top -r aaaa0004
 err_has "hooks-only, 5 launches without kernel times: libcupti was not found"
@@ -201,7 +253,7 @@ json null '$.window'
 wt 3 top -r aaaa0005
 err_has "no process launched a kernel"
 wt 3 top -r aaaa0002 --device 7
-err_has "no kernel ran on a device with id 7"
+err_has 'run aaaa0002 has no device "7"; it has 1 (Testbed 4, aa)'
 wt 0 top -r aaaa0002 --device 1
 
 # ---- usage
@@ -400,7 +452,7 @@ start_daemon() {
 	while [ ! -s "$tmp/ready" ]; do sleep 0.05; done
 }
 if [ "${#sock}" -lt 108 ]; then
-	start_daemon '{"version":"9","pid":12,"uptime_s":3,"processes":[{"pid":7,"state":"live","capture":"hooks-only","reason":"no CUPTI","stalled":false,"launches_attempted":1000,"launches_dropped":3,"kernels_stored":5,"kernels_dropped":4,"rings":[{"cells":10,"used":5},{"cells":10,"used":2}],"command":"app -x"}],"runs":[{"path":"/r.db","store":{"error":"disk full"}}],"refused":[{"segment":"s","reason":"too new"}]}' \
+	start_daemon '{"version":"9","pid":12,"uptime_s":3,"processes":[{"pid":7,"rank":3,"state":"live","capture":"hooks-only","reason":"no CUPTI","stalled":false,"launches_attempted":1000,"launches_dropped":3,"kernels_stored":5,"kernels_dropped":4,"rings":[{"cells":10,"used":5},{"cells":10,"used":2}],"command":"app -x"}],"runs":[{"path":"/r.db","store":{"error":"disk full"}}],"refused":[{"segment":"s","reason":"too new"}]}' \
 		"ok $runs/19700101-003320-aaaa0002.db"
 	wt 4 run sh -c 'echo mine; exit 4'
 	[ "$(cat "$tmp/out")" = mine ]
@@ -411,7 +463,7 @@ if [ "${#sock}" -lt 108 ]; then
 	ok $? "about ten lines"
 	wt 0 status
 	out_has "wavetapd 9 runs  pid 12  up 3.00s"
-	out_matches '^ *7  live +hooks-only +1,000 +5 +7 +50  app -x$'
+	out_matches '^ *7 +3  live +hooks-only +1,000 +5 +7 +50  app -x$'
 	out_has "process 7: hooks-only: no CUPTI"
 	out_has "/r.db: disk full"
 	out_has "segment s is left alone: too new"

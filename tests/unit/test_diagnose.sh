@@ -18,8 +18,8 @@ INSERT INTO proc (process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid, 
   300, 300, 300, 300, 300);
 INSERT INTO gpu VALUES (1, x'aa', 'Hundred', 9, 0, 100, 32, 2048, 32, 1024, 65536, 65536, 100000, 49152, 100000, 1024,
   1, 1, 1, 1, 1, 1, '0000:00:00');
-INSERT INTO api VALUES (1,'cuLaunchKernel',1),(20,'cuGraphLaunch',2),(41,'cuStreamSynchronize',5),
-  (60,'cuStreamWaitEvent',4),(80,'cuMemAlloc_v2',7),(111,'cuModuleLoadData',8);
+INSERT INTO api VALUES (1,'cuLaunchKernel',1),(20,'cuGraphLaunch',2),(41,'cuStreamSynchronize',4),
+  (60,'cuStreamWaitEvent',5),(80,'cuMemAlloc_v2',7),(111,'cuModuleLoadData',8);
 INSERT INTO kernel VALUES (1,'work');
 INSERT INTO config SELECT 1, 1, 1, $2,1,1, 128,1,1, 0,0,0, 32,0,0, 0,0, 100, $2, 8, 800, 0.5, 'warps', 1.0*$2/800,
   $2/100.0, 0, 0, NULL;

@@ -99,7 +99,10 @@ static void test_segment(void)
 	AT(wt_segment_header, uid, 128);
 	AT(wt_segment_header, boot_id, 144);
 	AT(wt_segment_header, run_key, 280);
-	SIZE(wt_segment_header, 4888);
+	AT(wt_segment_header, ancestor_count, 4888);
+	AT(wt_segment_header, ancestor, 4896);
+	SIZE(wt_ancestor, 16);
+	SIZE(wt_segment_header, 4896 + 32 * 16);
 	AT(wt_producer, ring, 0);
 	AT(wt_producer, launch_attempted, 512);
 	AT(wt_producer, graph_launch_attempted, 640);

@@ -17,8 +17,8 @@ INSERT INTO proc (process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid, 
   2, 2, 2, 1, 1, 4, 4, 2);
 INSERT INTO gpu VALUES (1, x'aa', 'Four', 9, 0, 4, 32, 2048, 32, 1024, 65536, 65536, 100000, 49152, 100000, 1024,
   1, 1, 1, 1, 1, 1, '0000:00:00');
-INSERT INTO api VALUES (1,'cuLaunchKernel',1),(20,'cuGraphLaunch',2),(40,'cuCtxSynchronize',5),
-  (60,'cuStreamWaitEvent',4),(80,'cuMemAlloc_v2',7),(111,'cuModuleLoadData',8);
+INSERT INTO api VALUES (1,'cuLaunchKernel',1),(20,'cuGraphLaunch',2),(40,'cuCtxSynchronize',4),
+  (60,'cuStreamWaitEvent',5),(80,'cuMemAlloc_v2',7),(111,'cuModuleLoadData',8);
 INSERT INTO kernel VALUES (1,'waves'),(2,'small'),(3,'node');
 -- kernel, blocks, resident blocks
 INSERT INTO config SELECT column1, column1, 1, column2,1,1, 128,1,1, 0,0,0, 32,0,0, 0,0, 4, column2, column3/4,
@@ -70,6 +70,40 @@ is "$(for c in host sync launch copy graph unknown undecided alloc load profiler
 is "$(field "$work/ledger.json" '$.devices[0].straggle_sm_ns')$(field "$work/ledger.json" '$.devices[0].reason.straggle_sm_ns')" \
   "needs a measurement" "straggle is null, with its reason"
 is "$(field "$work/ledger.json" '$.clock_error_ns')" 1000 "the clock error is told"
+
+# A window: 60-110 of the first kernel with half of its wave, 110-150 no kernel, 10 us of the second.
+selected() { # ARGUMENT...: as ledger(), of a part
+  "$wavetap" ledger -r "$hand" --json "$@" >"$work/ledger.json" 2>"$work/ledger.err" || cat "$work/ledger.err"
+  for key in total active underfill wave wave_max residual; do
+    printf '%s %s, ' "$key" "$(field "$work/ledger.json" "\$.devices[0].${key}_sm_ns")"
+  done
+}
+is "$(selected --from 60us --to 160us)" \
+  "total 400000, active 180000, underfill 30000, wave 30000, wave_max 45000, residual 0, " "a window cuts kernels"
+is "$(for c in host sync launch copy graph unknown undecided; do cause $c; done)" \
+  "host 28000, sync 32000, launch 76000, copy 0, graph 0, unknown 0, undecided 24000, " "and has the gaps in it"
+is "$(field "$work/ledger.json" '$.selection.from_ns') $(field "$work/ledger.json" '$.window.wall_ns')" "60000 100000" "and is told"
+# Within a gap: the kernel behind the window still says why. sync 120-124, host 126-129, launch 131-140.
+is "$(selected --from 120us --to -130us)" \
+  "total 80000, active 0, underfill 0, wave 0, wave_max 0, residual 0, " "a window without a kernel"
+is "$(for c in host sync launch undecided unknown; do cause $c; done)" \
+  "host 12000, sync 16000, launch 36000, undecided 16000, unknown 0, " "has its causes"
+LC_ALL=C "$wavetap" ledger -r "$hand" --from 60us --to 160us --device 1 >"$work/text"
+ok "text: the window" grep -q '60.0us to 160.0us of 270.0us  2 kernels' "$work/text"
+ok "text: the device" grep -qx 'selected: device 1' "$work/text"
+ok "text: losses are of the run" grep -q 'lost 0 of 4 kernels in the whole run' "$work/text"
+is "$("$wavetap" gaps -r "$hand" --kernel 'small|waves' --csv | awk -F, 'NR > 1 { s += $4 } END { print s }')" 200000 \
+  "gaps by cause, of the kernels selected"
+is "$("$wavetap" gaps -r "$hand" --kernel node --by kernel --csv | awk -F, 'NR > 1 { print $3, $5, $NF }')" "120000 2 node" \
+  "gaps by kernel, of the kernels selected"
+LC_ALL=C "$wavetap" gaps -r "$hand" --kernel node >"$work/text"
+ok "text: 30 of 270 us" grep -q 'no kernel ran 11.1% of the time, before those selected  2 gaps' "$work/text"
+"$wavetap" ledger -r "$hand" --kernel node >"$work/out" 2>"$work/err"
+is "$? $(grep -c 'one alone has no ledger' "$work/err")" "3 1" "one kernel has no ledger"
+"$wavetap" ledger -r "$hand" --from 1ms >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/err")" "3 wavetap: nothing of run hand is in --from 1ms: it lasted 270.0us" "beyond the run"
+"$wavetap" gaps -r "$hand" --to 5 >"$work/out" 2>"$work/err"
+is "$?" 2 "no unit"
 
 # A wait in the stream of the second kernel, an allocation before it, a module loaded after its call.
 sed 's/u(\([0-9]*\))/(1000000000 + \1 * 1000)/g' <<'SQL' | sqlite3 -batch "$hand"
@@ -133,10 +167,25 @@ is "$(for f in copies bytes time_ns exposed_ns without_time; do field "$work/cop
   "6 5509 35000 20000 1 " "and in all"
 is "$("$wavetap" copies -r "$hand" --by bytes --csv | sed -n 2p | cut -d, -f 2-5)" "HtoD,pinned to device,2,5000" "copies by bytes"
 "$wavetap" copies -r "$hand" --device 9 >"$work/out" 2>"$work/err"
-is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no copies on that device" "no copies"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no device \"9\"; it has 1 (Four, aa)" "no such device"
+# 52 to 262 us: 8 of 10 us of the 3,000 bytes, 2 of 10 us of the last byte; not the memset, nor what has no time.
+"$wavetap" copies -r "$hand" --from 52us --to 262us --device 1 --json >"$work/copies.json"
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'direction') || ' ' || (value ->> 'copies') || ' ' ||
+   (value ->> 'bytes') || ' ' || (value ->> 'time_ns') || ' ' || (value ->> 'exposed_ns'), ', ')
+   FROM json_each(CAST(readfile('$work/copies.json') AS TEXT), '\$.rows')")" \
+  "HtoD 2 1 7000 7000, HtoD 2 4400 18000 5000" "copies of a window"
+is "$(for f in copies bytes time_ns exposed_ns without_time; do field "$work/copies.json" "\$.total.$f"; done | tr '\n' ' ')" \
+  "4 4401 25000 12000 0 " "and in all"
+is "$(field "$work/copies.json" '$.selection.device')" 1 "and is told"
+ok "text: the window" grep -q '52.0us to 262.0us of 270.0us  4 copies' "$({ LC_ALL=C "$wavetap" copies -r "$hand" --from 52us \
+  --to 262us >"$work/text"; } 2>&1; echo "$work/text")"
+"$wavetap" copies -r "$hand" --from 20us --to 30us >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no copies in the selection" "none"
+"$wavetap" copies -r "$hand" --kernel x >"$work/out" 2>"$work/err"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: --kernel: a copy is no kernel's" "copies of a kernel"
 
 "$wavetap" ledger -r "$hand" --device 9 >"$work/out" 2>"$work/err"
-is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no ledger: no kernel ran on a device with id 9" "no such device"
+is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no device \"9\"; it has 1 (Four, aa)" "no such device"
 "$wavetap" gaps -r "$hand" --json --csv >"$work/out" 2>"$work/err"
 is "$? $(head -n 1 "$work/err")" "2 wavetap: --json and --csv exclude each other" "two formats"
 "$wavetap" gaps -r "$hand" --by call >"$work/out" 2>"$work/err"
@@ -164,4 +213,16 @@ is "$(($(field "$work/copies.json" '$.total.exposed_ns') * 132))" \
   "$(field "$work/ledger.json" '$.devices[0].gap_by_cause_sm_ns.copy')" "H200: exposed copies are the ledger's gaps by copy"
 is "$("$wavetap" gaps -r "$run" --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
   "$("$wavetap" gaps -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
+# Windows that adjoin sum to the run, but for gaps at the seams, which may have other causes there.
+parts=0
+for part in "--to 123456us" "--from 123456us --to 600ms" "--from 600ms"; do
+  # shellcheck disable=SC2086 # a list of options
+  "$wavetap" ledger -r "$run" --json $part >"$work/part.json"
+  parts=$((parts + $(field "$work/part.json" '$.devices[0].active_sm_ns')))
+  is "$(field "$work/part.json" '$.devices[0].residual_sm_ns')" 0 "H200: $part: nothing is left over"
+done
+"$wavetap" ledger -r "$run" --json >"$work/ledger.json"
+ok "H200: active time of three windows is that of the run, to a rounding a kernel" test \
+  $((parts - $(field "$work/ledger.json" '$.devices[0].active_sm_ns'))) -lt 10 -a \
+  $((parts - $(field "$work/ledger.json" '$.devices[0].active_sm_ns'))) -gt -10
 done_testing

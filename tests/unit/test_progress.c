@@ -31,12 +31,14 @@ static void test_text(void)
 	check_text("files", 5, 10, 200 * S, "analyze 50% 5 of 10 files, 3 min left");
 	check_text("files", 1, 1000, 20 * S, "analyze 0% 1 of 1.0 k files, 6 h left");
 	check_text("launches", 999, 1000, S, "analyze 99% 999 of 1.0 k launches, 1 s left");
-	check_text("launches", 2000, 1000, S, "analyze 100% 1.0 k of 1.0 k launches, 1 s left");
+	check_text("launches", 1000, 1000, S, "analyze 100% 1.0 k of 1.0 k launches");
+	check_text("launches", 2000, 1000, S, "analyze 2.0 k launches");
 	check_text("launches", 999499, 0, S, "analyze 999 k launches");
 	check_text("launches", 999500, 0, S, "analyze 1.0 M launches");
 	check_text("launches", INT64_MAX, 0, S, "analyze 9223372 T launches");
 	check_text("bytes", 1536, 3072, 2 * S, "analyze 50% 1.50 KiB of 3.00 KiB, 2 s left");
 	check_text("bytes", 7, 0, 2 * S, "analyze 7 B");
+	check_text("launches", 0, 0, S, "analyze 0 launches");
 }
 
 /* Everything that comes out of `fd` until its other side is closed. */

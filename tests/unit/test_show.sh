@@ -78,4 +78,28 @@ fails 3 "wavetap: there is no row 4711: top has 43" 4711
 fails 3 "wavetap: run bea3718a has no launch of kernel id:4711" id:4711
 fails 2 "wavetap: the name of a kernel is empty" ""
 fails 2 "wavetap: --ncu and --json exclude each other" 1 --ncu --json
+
+# A part of the run: launches that have a part in it, with their whole durations; rows as top numbers them there.
+from=$(($(by_hand "SELECT max(first_ns, armed_ns) FROM proc") + 100000000))
+to=$((from + 200000000))
+show GammaBeta --from 100ms --to 300ms --device 1 --json >"$work/show.json"
+is "$(field '$.kernel.launches') $(field '$.kernel.duration.count') $(field '$.kernel.duration.max_ns')" \
+  "$(by_hand "SELECT count(*) || ' ' || count(*) || ' ' || max(duration_ns) FROM launch WHERE kernel_id = $id
+     AND start_ns < $to AND end_ns > $from")" "launches of a window"
+is "$(field '$.kernel.time_ns')" "$(by_hand "SELECT sum(min(end_ns, $to) - max(start_ns, $from)) FROM launch
+  WHERE kernel_id = $id AND start_ns < $to AND end_ns > $from")" "and their time in it"
+is "$(field '$.selection.from_ns') $(field '$.selection.device')" "100000000 1" "and is told"
+middle=$(by_hand "SELECT start_ns FROM launch WHERE kernel_id = $id AND start_ns < $to AND end_ns > $from ORDER BY start_ns
+  LIMIT 1 OFFSET $((($(field '$.kernel.launches') + 1) / 2 - 1))")
+before=$(by_hand "SELECT count(*) FROM launch WHERE kernel LIKE '%GammaBetaBackwardCUDAKernelTemplate%' AND start_ns < $middle")
+ok "ncu skips what came before in the whole process" grep -q -- "--launch-skip $before " "$({ show GammaBeta --from 100ms \
+  --to 300ms --ncu >"$work/text"; } 2>&1; echo "$work/text")"
+show 1 --kernel GammaBeta --json >"$work/show.json"
+is "$(field '$.kernel.kernel_id')" "$id" "rows are those of the selection"
+LC_ALL=C show GammaBeta --from 100ms --to 300ms --device 1 >"$work/text"
+ok "text: the selection" grep -qx 'selected: device 1' "$work/text"
+ok "text: the window" grep -q 'of the window  100.0ms to 300.0ms of 845.4ms' "$work/text"
+fails 3 "wavetap: no kernel of run bea3718a matches \"nosuch\"; it has 43: $("$wavetap" show -r "$run" 1 --kernel nosuch 2>&1 |
+  sed 's/.*it has 43: //')" 1 --kernel nosuch
+fails 3 "wavetap: run bea3718a has no launch of kernel id:$id in the selection" "id:$id" --kernel nvjet
 done_testing

@@ -1,0 +1,310 @@
+/*
+ * rederive.c - see rederive.h. Single-threaded; blocks on the file. Memory grows with the
+ * number of configurations, not of kernels.
+ *
+ * Kernels are taken in the order of their ids, which is the order in which the daemon saw
+ * them: sums of doubles come out bit for bit. A row is written only where it differs.
+ */
+#include "config.h"
+#include "daemon/rederive.h"
+#include "analysis/rollup.h"
+#include "daemon/daemon.h"
+
+#include <errno.h>
+
+#define BATCH 4096
+
+struct rederive {
+	struct wt_run run; /* its configurations and devices */
+	struct wt_map config_of; /* config id -> index in run.configs */
+	struct wt_rollups rollups;
+	sqlite3_stmt *read, *write_exec;
+	struct wt_rederived result;
+};
+
+/* The columns of kernel_exec that matter here. */
+struct exec {
+	int64_t exec_id, process_id, config_id, start_ns, end_ns;
+	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns; /* as stored; WT_DB_NULL */
+	bool is_timed, in_graph;
+};
+
+static int check(struct rederive *r, int code)
+{
+	return wt_store_check(&r->run, code);
+}
+
+static int prepare(struct rederive *r, const char *sql, sqlite3_stmt **ret_statement)
+{
+	return check(r, sqlite3_prepare_v2(r->run.db, sql, -1, ret_statement, NULL));
+}
+
+/* ---- configurations */
+
+static int rederive_configs(struct rederive *r)
+{
+	static const char sql[] =
+	        "UPDATE config SET blocks=?2, blocks_per_sm=?3, resident_blocks=?4, occupancy=?5, "
+	        "limiter=?6, waves=?7, waves_sm=?8, full_waves=?9, last_wave_blocks=?10, "
+	        "model_reason=?11 WHERE config_id=?1 AND (blocks, blocks_per_sm, resident_blocks, "
+	        "occupancy, limiter, waves, waves_sm, full_waves, last_wave_blocks, model_reason) "
+	        "IS NOT (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+	sqlite3_stmt *update = NULL;
+	int err = prepare(r, sql, &update);
+
+	for (size_t i = 0; i < r->run.configs_count && !err; i++) {
+		const struct wt_config *config = &r->run.configs[i];
+		struct wt_config_values values;
+		struct wt_wave_launch launch;
+		int code;
+
+		wt_derive_config(wt_configs_device_of(&r->run, config->key.device_id), &config->key,
+		                 &launch, &values);
+		code = sqlite3_bind_int64(update, 1, config->config_id);
+		if (code == SQLITE_OK)
+			code = wt_configs_bind(update, 2, &values);
+		if (code == SQLITE_OK) {
+			sqlite3_step(update);
+			code = sqlite3_reset(update);
+		}
+		err = check(r, code);
+		if (!err)
+			err = wt_map_set(&r->config_of, (uint64_t)config->config_id, (uint32_t)i);
+		r->result.configs.changed += err ? 0 : sqlite3_changes(r->run.db);
+	}
+	sqlite3_finalize(update);
+	r->result.configs.rows = (int64_t)r->run.configs_count;
+	return err;
+}
+
+/* ---- kernels */
+
+static int rederive_exec(struct rederive *r, const struct exec *exec)
+{
+	uint32_t config = wt_map_get(&r->config_of, (uint64_t)exec->config_id);
+	struct wt_exec_values values = {0};
+	int64_t underfill, wave, wave_max;
+	struct wt_stat *stat;
+
+	if (config == WT_MAP_NONE) {
+		snprintf(r->run.error, sizeof(r->run.error),
+		         "kernel_exec %lld names configuration %lld, which the file does not have",
+		         (long long)exec->exec_id, (long long)exec->config_id);
+		return -EBADMSG;
+	}
+	if (exec->is_timed) {
+		wt_derive_exec(&r->run.configs[config].launch, exec->start_ns, exec->end_ns,
+		               &values);
+		stat = wt_rollups_get(&r->rollups, exec->process_id, exec->config_id,
+		                      exec->in_graph);
+		if (!stat)
+			return -ENOMEM;
+		wt_stat_add(stat, exec->start_ns, exec->end_ns, &values.wave);
+	}
+	underfill = values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL;
+	wave = values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL;
+	wave_max = values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL;
+	if (underfill == exec->underfill_sm_ns && wave == exec->wave_sm_ns &&
+	    wave_max == exec->wave_max_sm_ns)
+		return 0;
+	r->result.kernels.changed++;
+	return check(r, wt_db_run(r->write_exec, "innn", exec->exec_id, underfill, wave, wave_max));
+}
+
+static int64_t column(sqlite3_stmt *s, int at)
+{
+	return sqlite3_column_type(s, at) == SQLITE_NULL ? WT_DB_NULL : sqlite3_column_int64(s, at);
+}
+
+/* The next rows behind `after`, so that none is read while its table is written. */
+static int read_batch(struct rederive *r, int64_t after, struct exec *batch, size_t *ret_count)
+{
+	sqlite3_stmt *s = r->read;
+	size_t count = 0;
+	int code = wt_db_bind(s, "ii", after, (int64_t)BATCH);
+
+	while (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		struct exec *exec = &batch[count++];
+
+		code = SQLITE_OK;
+		*exec = (struct exec){
+		        .exec_id = sqlite3_column_int64(s, 0),
+		        .process_id = sqlite3_column_int64(s, 1),
+		        .config_id = sqlite3_column_int64(s, 2),
+		        .start_ns = column(s, 3),
+		        .end_ns = column(s, 4),
+		        .in_graph = sqlite3_column_int(s, 5) != 0,
+		        .underfill_sm_ns = column(s, 6),
+		        .wave_sm_ns = column(s, 7),
+		        .wave_max_sm_ns = column(s, 8),
+		};
+		exec->is_timed = exec->start_ns > 0 && exec->end_ns >= exec->start_ns;
+	}
+	*ret_count = count;
+	code = code == SQLITE_DONE ? sqlite3_reset(s) : code;
+	return check(r, code);
+}
+
+static int rederive_kernels(struct rederive *r, wt_rederive_progress progress, void *arg)
+{
+	struct exec *batch = malloc(BATCH * sizeof(*batch));
+	int64_t after = INT64_MIN;
+	size_t count = BATCH;
+	int err = batch ? 0 : -ENOMEM;
+
+	if (!err)
+		err = prepare(r,
+		              "SELECT exec_id, process_id, config_id, start_ns, end_ns, "
+		              "graph_id IS NOT NULL, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns "
+		              "FROM kernel_exec WHERE exec_id > ?1 ORDER BY exec_id LIMIT ?2",
+		              &r->read);
+	if (!err)
+		err = prepare(r,
+		              "UPDATE kernel_exec SET underfill_sm_ns=?2, wave_sm_ns=?3, "
+		              "wave_max_sm_ns=?4 WHERE exec_id=?1",
+		              &r->write_exec);
+	while (!err && count == BATCH) {
+		err = read_batch(r, after, batch, &count);
+		for (size_t i = 0; i < count && !err; i++)
+			err = rederive_exec(r, &batch[i]);
+		r->result.kernels.rows += (int64_t)count;
+		if (!err && count)
+			after = batch[count - 1].exec_id;
+		if (!err && progress)
+			err = progress(arg, r->result.kernels.rows);
+	}
+	free(batch);
+	return err;
+}
+
+/* ---- rollups */
+
+static int write_rollups(struct rederive *r)
+{
+#define VALUES                                                                                     \
+	"launches, time_ns, min_ns, max_ns, m2_ns2, underfill_sm_ns, wave_sm_ns, "                 \
+	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns"
+	static const char sql[] =
+	        "INSERT INTO config_stat (process_id, config_id, in_graph, " VALUES ") "
+	        "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) "
+	        "ON CONFLICT DO UPDATE SET (" VALUES ") = (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) "
+	        "WHERE (" VALUES ") IS NOT (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)";
+#undef VALUES
+	sqlite3_stmt *insert = NULL;
+	int err = prepare(r, sql, &insert);
+
+	for (size_t i = 0; i < r->rollups.count && !err; i++) {
+		const struct wt_stat *s = &r->rollups.rows[i].stat;
+
+		err = check(r, wt_db_run(insert, "iiiiiiiriiiiii", r->rollups.rows[i].process_id,
+		                         s->config_id, (int64_t)s->in_graph, s->launches,
+		                         s->time_ns, s->min_ns, s->max_ns, s->m2_ns2,
+		                         s->underfill_sm_ns, s->wave_sm_ns, s->wave_max_sm_ns,
+		                         s->unjudged_sm_ns, s->first_ns, s->last_ns));
+		r->result.rollups.changed += err ? 0 : sqlite3_changes(r->run.db);
+	}
+	sqlite3_finalize(insert);
+	r->result.rollups.rows = (int64_t)r->rollups.count;
+	return err;
+}
+
+static int remove_strangers(struct rederive *r)
+{
+	sqlite3_stmt *read = NULL, *delete = NULL;
+	int64_t key[3] = {INT64_MIN, INT64_MIN, INT64_MIN};
+	int err =
+	        prepare(r,
+	                "SELECT process_id, config_id, in_graph FROM config_stat WHERE "
+	                "(process_id, config_id, in_graph) > (?1, ?2, ?3) ORDER BY 1, 2, 3 LIMIT 1",
+	                &read);
+
+	if (!err)
+		err = prepare(r,
+		              "DELETE FROM config_stat WHERE process_id=?1 AND config_id=?2 AND "
+		              "in_graph=?3",
+		              &delete);
+	while (!err) {
+		int code = wt_db_bind(read, "iii", key[0], key[1], key[2]);
+
+		if (code == SQLITE_OK)
+			code = sqlite3_step(read);
+		for (int i = 0; i < 3 && code == SQLITE_ROW; i++)
+			key[i] = sqlite3_column_int64(read, i);
+		sqlite3_reset(read);
+		if (code != SQLITE_ROW) {
+			err = check(r, code);
+			break;
+		}
+		if ((key[2] == 0 || key[2] == 1) &&
+		    wt_rollups_has(&r->rollups, key[0], key[1], key[2] != 0))
+			continue;
+		err = check(r, wt_db_run(delete, "iii", key[0], key[1], key[2]));
+		r->result.rollups.changed++;
+	}
+	sqlite3_finalize(read);
+	sqlite3_finalize(delete);
+	return err;
+}
+
+/* ---- the whole */
+
+static int set_meta(struct rederive *r, const char *key, const char *value)
+{
+	sqlite3_stmt *statement = NULL;
+	int err = prepare(r, "INSERT OR REPLACE INTO meta VALUES (?1, ?2)", &statement);
+
+	if (!err)
+		err = check(r, wt_db_run(statement, "tt", key, value));
+	sqlite3_finalize(statement);
+	return err;
+}
+
+/* Which model, when and by whom. */
+static int sign(struct rederive *r)
+{
+	char number[32];
+	int err;
+
+	snprintf(number, sizeof(number), "%d", WT_ANALYSIS_VERSION);
+	err = set_meta(r, "analysis_version", number);
+	snprintf(number, sizeof(number), "%lld", (long long)wt_clock_ns(CLOCK_REALTIME));
+	if (!err)
+		err = set_meta(r, "analyzed_ns", number);
+	return err ? err : set_meta(r, "analyzed_by", WT_VERSION_TEXT);
+}
+
+int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
+                struct wt_rederived *ret_rederived, char error[WT_DB_ERROR_BYTES])
+{
+	struct rederive *r = calloc(1, sizeof(*r)); /* too large for the stack */
+	int err = r ? 0 : -ENOMEM;
+
+	if (!err) {
+		r->run.db = db;
+		err = wt_configs_load(&r->run);
+	}
+	if (!err)
+		err = rederive_configs(r);
+	if (!err)
+		err = rederive_kernels(r, progress, arg);
+	if (!err)
+		err = write_rollups(r);
+	if (!err)
+		err = remove_strangers(r);
+	if (!err)
+		err = sign(r);
+	if (!err)
+		*ret_rederived = r->result;
+	else
+		snprintf(error, WT_DB_ERROR_BYTES, "%s",
+		         r && r->run.error[0] ? r->run.error : strerror(-err));
+	if (r) {
+		sqlite3_finalize(r->read);
+		sqlite3_finalize(r->write_exec);
+		wt_configs_fini(&r->run);
+		wt_map_fini(&r->config_of);
+		wt_rollups_fini(&r->rollups);
+		free(r);
+	}
+	return err;
+}

@@ -1,0 +1,43 @@
+/*
+ * rederive.h - all derived columns of a run file again, from its own rows: what
+ * `wavetap analyze` does. The code that derives is the daemon's (analysis/derive.h).
+ *
+ * Derived are the model's columns of `config` and `kernel_exec`, and the table `config_stat`.
+ * Not touched: what was recorded; the links, since CUPTI's records of launch calls, from which
+ * they follow, are not kept; and the counters of `proc`, which are the evidence for what was
+ * lost and must not be made to agree with the rows.
+ *
+ * One thing comes out otherwise than in wavetapd: a kernel whose graph launch became known only
+ * after it was stored (CUPTI named no graph) is in the daemon's sums outside graphs, in these inside.
+ *
+ * Single-threaded; blocks on the file.
+ */
+#ifndef WT_REDERIVE_H
+#define WT_REDERIVE_H
+
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "schema/wt_db.h"
+
+struct wt_rederive_count {
+	int64_t rows; /* afterwards */
+	int64_t changed; /* written because they differed; with those added and removed */
+};
+
+struct wt_rederived {
+	struct wt_rederive_count configs, kernels, rollups;
+};
+
+/* How far: kernels done. Not 0: stop, and wt_rederive() returns that. */
+typedef int (*wt_rederive_progress)(void *arg, int64_t kernels_done);
+
+/*
+ * Inside the caller's transaction on a connection that may write. 0, or -errno with one line
+ * in `error`; then the caller rolls back. -EBADMSG: a kernel whose configuration is not in
+ * the file.
+ */
+int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
+                struct wt_rederived *ret_rederived, char error[WT_DB_ERROR_BYTES]);
+
+#endif /* WT_REDERIVE_H */
