@@ -24,6 +24,7 @@
 
 #define REQUEST_TIMEOUT_MS 30000
 #define RECENT_S 3600 /* a daemon at work may be about to finish it */
+#define YOUNG_S 60 /* one on another host, or with another shared memory, can't be seen */
 
 struct folder {
 	int fd;
@@ -238,8 +239,8 @@ static int remove_file(struct wt_gc *gc, const struct folder *folder, const char
 		return 0;
 	if (status.st_uid != geteuid())
 		return note_file(gc, WT_GC_KEPT, kind, name, bytes, "belongs to another user");
-	if (gc->has_daemon && strcmp(kind, "damaged") != 0 &&
-	    time(NULL) - status.st_mtime < RECENT_S)
+	if (strcmp(kind, "damaged") != 0 &&
+	    time(NULL) - status.st_mtime < (gc->has_daemon ? RECENT_S : YOUNG_S))
 		return 0;
 	if (!gc->is_dry_run && unlinkat(folder->fd, name, 0) && errno != ENOENT)
 		return note_file(gc, WT_GC_FAILED, kind, name, bytes, strerror(errno));

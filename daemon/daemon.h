@@ -244,6 +244,8 @@ void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t 
 int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES]);
 /* Where this daemon is, such that no other writes the same run files: into daemon->place. */
 void wt_run_set_place(struct wt_daemon *daemon);
+/* What the run is called by: its id, and the end of its file's name. */
+unsigned wt_run_hash(const struct wt_daemon *daemon, const char *key);
 void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */

@@ -72,8 +72,7 @@ static bool is_in_use(const struct wt_daemon *daemon, const char *path)
 	size_t length = strlen(path);
 
 	for (const struct wt_run *run = daemon->runs; run; run = run->next) {
-		snprintf(suffix, sizeof(suffix), "-%08x.db",
-		         (unsigned)wt_fnv1a(run->key, strlen(run->key)));
+		snprintf(suffix, sizeof(suffix), "-%08x.db", wt_run_hash(daemon, run->key));
 		if (!strcmp(run->path, path) ||
 		    (length > strlen(suffix) && !strcmp(path + length - strlen(suffix), suffix)))
 			return true;

@@ -185,6 +185,9 @@ echo x >"$runs/.new-0badcafe-wal"
 echo x >"$runs/19700101-000000-0badcafe.db-wal"
 echo x >"$runs/19700101-000000-0badcafe.db.corrupt-1234"
 echo x >"$runs/other.db-wal"
+gc 0
+ok "what is a minute old may be in the making: it stays" test -e "$runs/.new-0badcafe" -a -e "$runs/19700101-000000-0badcafe.db-wal"
+touch -d '2 minutes ago' "$runs/.new-0badcafe" "$runs/.new-0badcafe-wal" "$runs/19700101-000000-0badcafe.db-wal"
 printf 'SQLite format 3\000rubbish' >"$runs/19700104-000000-00000004.db"
 gc 0
 out_has "^removed .*new-0badcafe: a run file that was never finished"
