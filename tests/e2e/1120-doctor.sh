@@ -171,12 +171,13 @@ unset WAVETAP_DAEMON
 doctor 0
 says "^ ok wavetapd $work/ours/wavetapd "
 version=$("$program" --version | sed 's/.* //')
-sed "s/libwavetap $version layout 1u/libwavetap 9.9.9 layout 1u/" "$library" >"$work/ours/libwavetap.so"
+layout=$(sed -n 's/^#define WT_SEGMENT_ABI \([0-9]*\)u.*/\1/p' "$top_srcdir/schema/wt_segment.h")
+sed "s/libwavetap $version layout ${layout}u/libwavetap 9.9.9 layout ${layout}u/" "$library" >"$work/ours/libwavetap.so"
 doctor 0
 says "^ warn library .* is version 9.9.9; this program is $version"
-sed "s/libwavetap $version layout 1u/libwavetap $version layout 7u/" "$library" >"$work/ours/libwavetap.so"
+sed "s/libwavetap $version layout ${layout}u/libwavetap $version layout 7u/" "$library" >"$work/ours/libwavetap.so"
 doctor 1
-says "^ FAIL library .* is version $version, layout 7; this program is $version, layout 1 -> install all"
+says "^ FAIL library .* is version $version, layout 7; this program is $version, layout $layout -> install all"
 echo "no library" >"$work/ours/libwavetap.so"
 doctor 1
 says "^ FAIL preload the loader does not take the library: .*libwavetap.so.* -> "
