@@ -13,6 +13,9 @@
 #include "analysis/map.h"
 #include "cli/check.h"
 
+/* Seen on a busy virtual machine: CLOCK_REALTIME goes back a little, and nobody has set it. */
+#define ORDER_SLACK_NS 1000000
+
 /* What the rows of a process amount to. */
 struct tally {
 	int64_t process_id;
@@ -377,7 +380,7 @@ static int note_call(struct calls *calls, uint64_t tid, int64_t seq, int64_t ent
 	int err;
 
 	if (at != WT_MAP_NONE) {
-		if (entry_ns < calls->last_ns[at] && !calls->disordered++)
+		if (entry_ns < calls->last_ns[at] - ORDER_SLACK_NS && !calls->disordered++)
 			calls->first_seq = seq;
 		calls->last_ns[at] = entry_ns;
 		return 0;
