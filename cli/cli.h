@@ -49,6 +49,9 @@ extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;
 extern const struct wt_command wt_cmd_simulate;
 extern const struct wt_command wt_cmd_export;
+extern const struct wt_command wt_cmd_check;
+extern const struct wt_command wt_cmd_doctor;
+extern const struct wt_command wt_cmd_gc;
 extern const struct wt_command wt_cmd_analyze;
 extern const struct wt_command wt_cmd_help;
 

@@ -15,6 +15,7 @@
 
 #include "cli/cli.h"
 #include "cli/client.h"
+#include "cli/gc.h"
 #include "cli/kernel_name.h"
 #include "cli/program.h"
 #include "cli/report.h"
@@ -29,7 +30,7 @@
 
 struct run_values {
 	const char *name, *dir;
-	struct wt_option_list tags;
+	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
 
@@ -40,6 +41,8 @@ static const struct wt_option run_options[] = {
          "a remark kept with the run; may be repeated"},
         {"dir", 'd', WT_OPTION_TEXT, "DIR", offsetof(struct run_values, dir), NULL,
          "data directory (else WAVETAP_DIR, else ~/.local/share/wavetap)"},
+        {"keep", 'k', WT_OPTION_LIST, "LIMIT", offsetof(struct run_values, keep), NULL,
+         "remove older runs then: 20 (runs), 2GiB or 30d stay"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},
@@ -51,7 +54,9 @@ struct run_setup {
 	char preload[2 * WT_PATH_BYTES + 4096];
 	char key[WT_RUN_KEY_BYTES];
 	char tags[WT_TEXT_BYTES];
-	const char *environment[6][2];
+	char keep_text[256];
+	struct wt_keep keep;
+	const char *environment[7][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -72,6 +77,27 @@ static int join_tags(const struct wt_option_list *list, char tags[WT_TEXT_BYTES]
 			return wt_cli_usage_error("run", "the tags take more than %d bytes",
 			                          WT_TEXT_BYTES - 1);
 	}
+	return WT_EXIT_FINE;
+}
+
+/* --keep, else WAVETAP_KEEP. */
+static int join_keep(const struct wt_option_list *list, struct run_setup *setup)
+{
+	const char *given = getenv("WAVETAP_KEEP");
+	char error[WT_DB_ERROR_BYTES];
+	size_t used = 0;
+
+	setup->keep = WT_KEEP_ALL;
+	for (int i = 0; i < list->count; i++) {
+		if (wt_keep_parse(list->value[i], &setup->keep, error))
+			return wt_cli_usage_error("run", "--keep: %s", error);
+		used += (size_t)snprintf(setup->keep_text + used, sizeof(setup->keep_text) - used,
+		                         "%s%s", i ? "," : "", list->value[i]);
+		if (used >= sizeof(setup->keep_text))
+			return wt_cli_usage_error("run", "--keep was given too often");
+	}
+	if (!list->count && given && given[0] && wt_keep_parse(given, &setup->keep, error))
+		wt_cli_error("WAVETAP_KEEP: %s; every run is kept", error);
 	return WT_EXIT_FINE;
 }
 
@@ -134,6 +160,8 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		return WT_EXIT_FAILED;
 	code = join_tags(&values->tags, setup->tags);
 	if (!code)
+		code = join_keep(&values->keep, setup);
+	if (!code)
 		code = make_preload(setup);
 	if (code)
 		return code;
@@ -153,6 +181,11 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 	if (setup->tags[0]) {
 		setup->environment[count][0] = "WAVETAP_TAGS";
 		setup->environment[count++][1] = setup->tags;
+	}
+	if (setup->keep_text[0]) {
+		setup->environment[count][0] = "WAVETAP_KEEP";
+		setup->environment[count++][1] = setup->keep_text;
+		setenv("WAVETAP_KEEP", setup->keep_text, 1); /* for the daemon that we start */
 	}
 	return WT_EXIT_FINE;
 }
@@ -229,6 +262,31 @@ static void print_summary(const char *path, bool is_complete)
 	wt_run_file_close(&run);
 }
 
+/* A daemon that ran before us has not heard of our limits. `path`: of the run that has ended. */
+static void apply_limits(const struct run_setup *setup, const char *path)
+{
+	struct wt_gc *gc;
+
+	if (!wt_keep_is_limited(&setup->keep))
+		return;
+	gc = calloc(1, sizeof(*gc));
+	if (gc) {
+		gc->lock_fd = -1;
+		gc->has_daemon = true; /* it has just told us the path */
+		gc->keep = setup->keep;
+		gc->keep_path = path;
+		snprintf(gc->data_dir, sizeof(gc->data_dir), "%s", setup->data_dir);
+		snprintf(gc->runs_dir, sizeof(gc->runs_dir), "%s/runs", setup->data_dir);
+		wt_gc_limits(gc);
+		for (size_t i = 0; i < gc->count; i++)
+			if (gc->items[i].action == WT_GC_FAILED)
+				wt_cli_error("%s: not removed: %s", gc->items[i].path,
+				             gc->items[i].reason);
+		free(gc->items);
+	}
+	free(gc);
+}
+
 /* Also a quiet run waits until its records are stored: the next command wants to see them. */
 static void summarise(const struct run_setup *setup, const char *command, bool is_quiet)
 {
@@ -257,6 +315,8 @@ static void summarise(const struct run_setup *setup, const char *command, bool i
 		explain_nothing(setup, command);
 	else
 		wt_cli_error("no summary: wavetapd said \"%s\"", reply);
+	if (!rc && !strncmp(reply, "ok /", 4))
+		apply_limits(setup, reply + 3);
 	free(reply);
 }
 

@@ -4,6 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
+	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/copy_db.c cli/copy_db.h \
@@ -39,10 +40,16 @@ wavetap_SOURCES = \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \
 	cli/cmd_diagnose.c \
+	cli/cmd_check.c \
+	cli/cmd_doctor.c cli/doctor.h cli/doctor_cupti.c cli/doctor_data.c cli/doctor_gpu.c \
+	cli/doctor_host.c cli/doctor_install.c cli/doctor_target.c \
+	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
+	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
+	daemon/liveness.c daemon/lock.c \
 	cli/cmd_preload.c \
 	cli/cmd_run.c \
 	cli/cmd_runs.c \

@@ -11,7 +11,8 @@ libwtcli_a_SOURCES = \
 	cli/progress.c cli/progress.h \
 	cli/table.c cli/table.h \
 	cli/text.c cli/text.h \
-	cli/text_number.c
+	cli/text_number.c \
+	cli/wrap.c cli/wrap.h
 
 check_PROGRAMS += tests/unit/test_kernel_name tests/unit/test_text
 TESTS += tests/unit/test_kernel_name tests/unit/test_text

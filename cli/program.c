@@ -159,8 +159,7 @@ int wt_program_end_like(int status)
 
 /* ---- looking at the file */
 
-/* The file that execvp would take, into `path` (WT_PATH_BYTES). 0 or -ENOENT. */
-static int find_in_path(const char *command, char *path)
+int wt_program_find(const char *command, char *path)
 {
 	const char *at = getenv("PATH");
 
@@ -204,7 +203,7 @@ const char *wt_program_preload_obstacle(const char *command)
 	struct stat st;
 	int fd;
 
-	if (find_in_path(command, path))
+	if (wt_program_find(command, path))
 		return NULL;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -19,6 +19,9 @@ int wt_program_run(char *const *argv, const char *const (*environment)[2], int *
 /* Ends us as the program ended: returns its exit code, or dies of its signal without a core. */
 int wt_program_end_like(int status);
 
+/* The file that execvp would take for `command`, into `path` (WT_PATH_BYTES). 0 or -ENOENT. */
+int wt_program_find(const char *command, char *path);
+
 /*
  * Why the loader would not preload anything into the file behind `command` (looked up in
  * PATH as execvp does): one static clause, or NULL if nothing speaks against it.

@@ -12,7 +12,6 @@
 #include "cli/run_file.h"
 #include "schema/wt_paths.h"
 
-#define LATEST_KERNEL_NS INT64_C(1000000000)
 #define AMBIGUOUS_LISTED 5
 
 int wt_run_data_dir(char *path)
@@ -62,7 +61,7 @@ static long parse_latest(const char *spec)
 /* Is it one of those that "latest" counts? Pass 0: enough kernels; 1: whatever can be read. */
 static bool is_counted(const struct wt_db_run_file *run, int pass)
 {
-	return !run->error && (pass || run->kernel_ns >= LATEST_KERNEL_NS);
+	return !run->error && (pass || run->kernel_ns >= WT_DB_LATEST_KERNEL_NS);
 }
 
 /*

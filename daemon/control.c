@@ -4,6 +4,7 @@
  *   status             one JSON object
  *   drain KEY MS       waits until nothing of dead processes of that run is left to drain:
  *                      "ok PATH", "none" (no such run), "timeout PATH"
+ *   remove NAME        removes a run file: "ok", "busy" (being written) or "error WHY"
  *   stop               "ok", then an orderly end
  *
  * Everything is non-blocking: a client that says nothing, or does not read, costs one place of
@@ -217,6 +218,19 @@ static void start_drain(struct wt_daemon *daemon, struct wt_client *client, char
 
 /* ---- requests */
 
+static void remove_run(struct wt_daemon *daemon, struct wt_client *client, const char *name)
+{
+	char error[WT_DB_ERROR_BYTES] = "";
+	int err = wt_keep_request(daemon, name, error);
+
+	if (!err)
+		reply(client, "ok\n");
+	else if (err == -EBUSY)
+		reply(client, "busy\n");
+	else
+		reply(client, "error %s\n", error);
+}
+
 static void answer(struct wt_daemon *daemon, struct wt_client *client, int64_t now_ns)
 {
 	char *text;
@@ -230,6 +244,8 @@ static void answer(struct wt_daemon *daemon, struct wt_client *client, int64_t n
 		free(text);
 	} else if (!strncmp(client->request, "drain ", 6)) {
 		start_drain(daemon, client, client->request + 6, now_ns);
+	} else if (!strncmp(client->request, "remove ", 7)) {
+		remove_run(daemon, client, client->request + 7);
 	} else if (!strcmp(client->request, "stop")) {
 		daemon->is_stopping = true;
 		reply(client, "ok\n");

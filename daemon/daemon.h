@@ -15,6 +15,7 @@
  *   runs.c        run key -> run file
  *   store.c       statements
  *   control.c     status socket
+ *   keep.c        limits on the recorded runs
  *
  * One thread. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
@@ -26,6 +27,7 @@
 #ifndef WT_DAEMON_H
 #define WT_DAEMON_H
 
+#include <dirent.h>
 #include <limits.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -40,6 +42,7 @@
 #include "analysis/wave.h"
 #include "schema/wt_api.h"
 #include "schema/wt_db.h"
+#include "schema/wt_keep.h"
 #include "schema/wt_paths.h"
 #include "schema/wt_segment.h"
 
@@ -241,6 +244,8 @@ void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t 
 int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES]);
 /* Where this daemon is, such that no other writes the same run files: into daemon->place. */
 void wt_run_set_place(struct wt_daemon *daemon);
+/* What the run is called by: its id, and the end of its file's name. */
+unsigned wt_run_hash(const struct wt_daemon *daemon, const char *key);
 void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */
@@ -377,6 +382,7 @@ struct wt_refused {
 	char why[160];
 	ino_t ino;
 	bool is_making; /* still without its magic */
+	bool is_useless; /* nobody will ever read it: not sound, or never finished */
 	bool is_foreign; /* of another user id that is ours here: see scan.c */
 	int64_t first_ns, since_ns; /* first and last tried */
 	struct wt_liveness liveness;
@@ -398,6 +404,28 @@ int wt_control_open(struct wt_daemon *daemon);
 void wt_control_close(struct wt_daemon *daemon);
 /* Accepts, reads and answers what is ready. */
 void wt_control_poll(struct wt_daemon *daemon, int64_t now_ns);
+
+/* ---- keep.c */
+
+struct wt_keeper {
+	struct wt_keep limits;
+	bool is_due; /* a run has ended since they were applied */
+	char **ended; /* paths of the runs that did: they stay */
+	size_t ended_count;
+	DIR *dir; /* while the runs are listed, one a step */
+	struct wt_db_run_file *runs;
+	size_t count, room;
+};
+
+/* Reads WAVETAP_KEEP. */
+void wt_keep_open(struct wt_daemon *daemon);
+void wt_keep_close(struct wt_daemon *daemon);
+/* A run has ended: its file. */
+void wt_keep_due(struct wt_daemon *daemon, const char *path);
+/* Does a little of what is due; false: nothing is. */
+bool wt_keep_step(struct wt_daemon *daemon);
+/* Removes a run file by its name. 0, -EBUSY: it is being written, or another -errno. */
+int wt_keep_request(struct wt_daemon *daemon, const char *name, char error[WT_DB_ERROR_BYTES]);
 
 /* ---- start.c */
 
@@ -425,6 +453,7 @@ struct wt_daemon {
 	struct wt_run *runs;
 	struct wt_refused *refused;
 	struct wt_client *clients;
+	struct wt_keeper keeper;
 	struct wt_cell *cells; /* WT_BATCH_CELLS */
 	int64_t scanned_ns;
 	bool is_scan_wanted;

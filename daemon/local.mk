@@ -7,7 +7,7 @@ libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/liveness.c \
+	daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/keep.c daemon/liveness.c \
 	daemon/lock.c daemon/log.c daemon/process.c daemon/process_restore.c daemon/process_stat.c \
 	daemon/run_key.c daemon/runs.c daemon/scan.c daemon/segment_map.c daemon/status.c \
 	daemon/status.h

@@ -138,8 +138,10 @@ static void detach(struct wt_daemon *daemon, struct wt_process *process)
 		at = &(*at)->next;
 	*at = process->next;
 	wt_process_destroy(process);
-	if (--run->process_count == 0)
+	if (--run->process_count == 0) {
+		wt_keep_due(daemon, run->path);
 		drop_run(daemon, run);
+	}
 }
 
 /* Everything of them is committed: their files may go. */
@@ -168,7 +170,7 @@ static bool is_needed(const struct wt_daemon *daemon, int64_t now_ns)
 		     now_ns - refused->first_ns < UNKNOWN_NS) ||
 		    (refused->is_foreign && now_ns - refused->first_ns < 2 * WT_FOREIGN_NS))
 			return true;
-	return daemon->clients != NULL;
+	return daemon->clients || daemon->keeper.is_due;
 }
 
 /*
@@ -216,6 +218,7 @@ static void loop(struct wt_daemon *daemon)
 			wt_scan(daemon, now_ns, false);
 		has_work = wt_daemon_round(daemon, now_ns, daemon->is_stopping);
 		reap(daemon);
+		has_work |= wt_keep_step(daemon);
 		wt_control_poll(daemon, now_ns);
 		if (daemon->is_stopping)
 			return;
@@ -242,6 +245,7 @@ static void close_all(struct wt_daemon *daemon)
 	while (daemon->processes)
 		detach(daemon, daemon->processes);
 	wt_control_close(daemon);
+	wt_keep_close(daemon);
 	wt_scan_fini(daemon);
 	free(daemon->cells);
 	if (daemon->lock_fd >= 0)
@@ -262,6 +266,7 @@ int main(int argc, char **argv)
 	if (code)
 		return code - 1;
 	wt_segment_guard_install();
+	wt_keep_open(&daemon);
 	daemon.started_ns = wt_clock_ns(CLOCK_MONOTONIC);
 	daemon.is_scan_wanted = true;
 	err = open_loop(&daemon);

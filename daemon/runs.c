@@ -56,8 +56,7 @@ void wt_run_set_place(struct wt_daemon *daemon)
 	         (unsigned)geteuid());
 }
 
-/* What the run is called by: its id, and the end of its file's name. */
-static unsigned run_hash(const struct wt_daemon *daemon, const char *key)
+unsigned wt_run_hash(const struct wt_daemon *daemon, const char *key)
 {
 	char text[WT_RUN_KEY_BYTES + sizeof(daemon->place) + 1];
 
@@ -105,7 +104,7 @@ int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[
 	int err = -ENOENT;
 	DIR *dir;
 
-	snprintf(suffix, sizeof(suffix), "-%08x.db", run_hash(daemon, key));
+	snprintf(suffix, sizeof(suffix), "-%08x.db", wt_run_hash(daemon, key));
 	if ((size_t)snprintf(folder, sizeof(folder), "%s/runs", daemon->data_dir) >= sizeof(folder))
 		return -ENAMETOOLONG;
 	dir = opendir(folder);
@@ -200,7 +199,7 @@ static int describe(const struct wt_daemon *daemon, struct wt_run *run,
 	char id[16], created[32];
 	int err;
 
-	snprintf(id, sizeof(id), "%08x", run_hash(daemon, run->key));
+	snprintf(id, sizeof(id), "%08x", wt_run_hash(daemon, run->key));
 	snprintf(created, sizeof(created), "%llu", (unsigned long long)header->created_realtime_ns);
 	err = wt_store_check(run, sqlite3_exec(run->db, "BEGIN IMMEDIATE", NULL, NULL, NULL));
 	if (!err)
@@ -272,7 +271,7 @@ static int choose_path(struct wt_daemon *daemon, struct wt_run *run, unsigned ha
 static int create_file(struct wt_daemon *daemon, struct wt_run *run,
                        const struct wt_segment_header *header)
 {
-	unsigned hash = run_hash(daemon, run->key);
+	unsigned hash = wt_run_hash(daemon, run->key);
 	char unfinished[WT_PATH_BYTES];
 	int err = make_folder(daemon->data_dir);
 

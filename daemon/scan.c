@@ -78,6 +78,7 @@ static void refuse(struct wt_daemon *daemon, const char *name, ino_t ino, int er
 	snprintf(refused->why, sizeof(refused->why), "%s", why[0] ? why : strerror(-err));
 	refused->ino = ino;
 	refused->is_making = err == -EAGAIN;
+	refused->is_useless = err == -EAGAIN || err == -EBADMSG;
 	refused->since_ns = now_ns;
 }
 
@@ -98,7 +99,10 @@ static bool is_dead(const struct wt_daemon *daemon, struct wt_refused *refused)
 	return life == WT_LIFE_DEAD;
 }
 
-/* Removes what nobody will finish; forgets what is gone. */
+/*
+ * Removes what nobody will finish; forgets what is gone. The segment of another version stays:
+ * its own daemon may still store what is in it (`wavetap gc` tells of it).
+ */
 static void tidy_refused(struct wt_daemon *daemon)
 {
 	struct wt_refused *next;
@@ -111,8 +115,8 @@ static void tidy_refused(struct wt_daemon *daemon)
 			drop_refused(daemon, refused);
 			continue;
 		}
-		if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
-		    status.st_ino != refused->ino)
+		if (!refused->is_useless || !S_ISREG(status.st_mode) ||
+		    status.st_uid != geteuid() || status.st_ino != refused->ino)
 			continue;
 		if (time(NULL) - status.st_mtime < LEFTOVER_NS / WT_SECOND ||
 		    !is_dead(daemon, refused))

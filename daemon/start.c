@@ -6,6 +6,7 @@
  */
 #include "config.h"
 #include "daemon/daemon.h"
+#include "schema/wt_ident.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,8 @@
 #define DESCRIPTORS_MIN 64
 #define LOCK_WAIT_MS 3000 /* a killed daemon can take that long to let go, on a slow disk */
 #define LOCK_RETRY_MS 20
+
+WT_IDENT("wavetapd");
 
 static const char usage[] =
         "usage: wavetapd [--foreground] [--dir DIR] [--idle SECONDS]\n"

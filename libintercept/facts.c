@@ -17,7 +17,10 @@
 #include "config.h"
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
+#include "schema/wt_ident.h"
 #include "schema/wt_paths.h"
+
+WT_IDENT("libwavetap");
 
 /* Reads the beginning of a small file into `text`, NUL-terminated; its length, 0 on failure. */
 static size_t read_file(const char *path, char *text, size_t text_bytes)

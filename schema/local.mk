@@ -2,8 +2,8 @@
 if WT_PROGRAMS
 noinst_LIBRARIES += libwtschema.a
 endif
-libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h \
-	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_paths.h \
+libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_keep.c schema/wt_keep.h \
+	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
 	schema/wt_record.h schema/wt_ring.h schema/wt_run_key.h schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
 libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
@@ -29,6 +29,14 @@ tests_unit_test_ring_crash_SOURCES = tests/unit/test_ring_crash.c tests/tap.h
 tests_unit_test_ring_crash_CPPFLAGS = $(AM_CPPFLAGS) -DWT_TESTPOINTS
 tests_unit_test_run_key_SOURCES = tests/unit/test_run_key.c tests/tap.h
 tests_unit_test_layout_SOURCES = tests/unit/test_layout.c tests/tap.h
+
+if WT_PROGRAMS
+check_PROGRAMS += tests/unit/test_keep
+TESTS += tests/unit/test_keep
+endif
+tests_unit_test_keep_SOURCES = tests/unit/test_keep.c tests/tap.h
+tests_unit_test_keep_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_keep_LDADD = libwtschema.a $(SQLITE_LIBS)
 
 # The data dictionary moves with schema.sql.
 if WT_PROGRAMS

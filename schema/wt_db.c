@@ -419,6 +419,12 @@ static int by_age(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
+void wt_db_sort(struct wt_db_run_file *runs, size_t count)
+{
+	if (count)
+		qsort(runs, count, sizeof(*runs), by_age);
+}
+
 /* When a file that can't be read was made: what its name says, or when it was last written. */
 static int64_t guess_created_ns(const char *path)
 {
@@ -435,7 +441,7 @@ static int64_t guess_created_ns(const char *path)
 	return __builtin_mul_overflow(seconds, INT64_C(1000000000), &ns) ? INT64_MAX : ns;
 }
 
-static void describe_file(const char *path, struct wt_db_run_file *ret_run)
+void wt_db_describe_file(const char *path, struct wt_db_run_file *ret_run)
 {
 	struct wt_db_run_file run = {0};
 	sqlite3 *db = NULL;
@@ -486,12 +492,11 @@ int wt_db_list(const char *data_dir, struct wt_db_run_file **ret_runs, size_t *r
 			}
 			runs = more;
 		}
-		describe_file(path, &runs[count++]);
+		wt_db_describe_file(path, &runs[count++]);
 	}
 	if (dir)
 		closedir(dir);
-	if (count)
-		qsort(runs, count, sizeof(*runs), by_age);
+	wt_db_sort(runs, count);
 	*ret_runs = runs;
 	*ret_count = count;
 	return 0;

@@ -16,6 +16,7 @@
 
 #define WT_DB_APPLICATION_ID 0x57544150 /* "WTAP" */
 #define WT_DB_VERSION 1
+#define WT_DB_LATEST_KERNEL_NS INT64_C(1000000000) /* of `latest`: at least this much */
 #define WT_DB_BUSY_MS 2000
 #define WT_DB_ERROR_BYTES 512
 
@@ -97,6 +98,11 @@ struct wt_db_run_file {
  * the folder does not exist; -ENOMEM, or -errno of opendir.
  */
 int wt_db_list(const char *data_dir, struct wt_db_run_file **ret_runs, size_t *ret_count);
+
+/* One entry of such a list, from its path: `error` says if it can't be read. */
+void wt_db_describe_file(const char *path, struct wt_db_run_file *ret_run);
+/* The order of such a list. */
+void wt_db_sort(struct wt_db_run_file *runs, size_t count);
 
 /* Fills one entry from an open file. 0 or -errno. */
 int wt_db_describe(sqlite3 *db, const char *path, struct wt_db_run_file *ret_run);

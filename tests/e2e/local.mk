@@ -20,7 +20,10 @@ e2e_tests = \
 	tests/e2e/0800-truth.sh \
 	tests/e2e/0830-gaps.sh \
 	tests/e2e/0900-recording.sh \
-	tests/e2e/0920-analyze.sh
+	tests/e2e/0920-analyze.sh \
+	tests/e2e/1100-check.sh \
+	tests/e2e/1110-gc.sh \
+	tests/e2e/1120-doctor.sh
 
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)

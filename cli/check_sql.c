@@ -1,0 +1,143 @@
+/*
+ * check_sql.c - checks of a run file that are one query each. See check.h.
+ *
+ * Each gives (rows that are wrong, the first of them). Rows of processes that are still recorded
+ * are judged only by what holds at any time (doc/run-file.md, "loss").
+ */
+#include "cli/check.h"
+
+/* A row whose `column` is in no row of `target`. */
+#define REFERENCE(from, id, column, target)                                                        \
+	{                                                                                          \
+		"references", #from, #column " is in no row of " #target,                          \
+		        "SELECT count(*), '" #id " ' || min(" #id ") FROM " #from                  \
+		        " WHERE " #column " IS NOT NULL AND " #column " NOT IN (SELECT " #column   \
+		        " FROM " #target ")"                                                       \
+	}
+
+/* CUPTI's 0 means that it has no time. */
+#define REVERSED(from, id)                                                                         \
+	{                                                                                          \
+		"times", #from, "the end lies before the start",                                   \
+		        "SELECT count(*), '" #id " ' || min(" #id ") FROM " #from                  \
+		        " WHERE end_ns < start_ns AND end_ns <> 0"                                 \
+	}
+
+#define HALF_TIMED(from, id)                                                                       \
+	{                                                                                          \
+		"times", #from, "one of start and end is unknown, not both",                       \
+		        "SELECT count(*), '" #id " ' || min(" #id ") FROM " #from                  \
+		        " WHERE (start_ns IS NULL) <> (end_ns IS NULL)"                            \
+	}
+
+/* Calls are stamped with CLOCK_REALTIME, which somebody may have set back meanwhile: by more than
+ * the pairs of readings are uncertain. */
+#define REVERSED_CALL(from, id)                                                                    \
+	{                                                                                          \
+		"times", #from, "the call returned before it was entered, and no clock was set",   \
+		        "SELECT count(*), '" #id " ' || min(" #id ") FROM " #from                  \
+		        " WHERE return_ns < entry_ns AND process_id NOT IN (SELECT process_id"     \
+		        " FROM clock GROUP BY process_id HAVING " WT_CHECK_CLOCK_SET ")"           \
+	}
+
+const struct wt_check_query wt_check_queries[] = {
+        {"facts", "meta", "a run has an id, a key and a time",
+         "SELECT 3 - count(*), NULL FROM meta WHERE key IN ('run_id', 'run_key', 'created_ns')"},
+
+        REFERENCE(config, config_id, kernel_id, kernel),
+        REFERENCE(config, config_id, device_id, gpu),
+        REFERENCE(kernel_exec, exec_id, config_id, config),
+        REFERENCE(kernel_exec, exec_id, process_id, proc),
+        REFERENCE(launch_call, seq, process_id, proc),
+        REFERENCE(launch_call, seq, api, api),
+        REFERENCE(api_call, call_id, process_id, proc),
+        REFERENCE(api_call, call_id, api, api),
+        REFERENCE(copy, copy_id, process_id, proc),
+        REFERENCE(copy, copy_id, device_id, gpu),
+        REFERENCE(sync, sync_id, process_id, proc),
+        REFERENCE(overhead, overhead_id, process_id, proc),
+        REFERENCE(clock, clock_id, process_id, proc),
+        REFERENCE(context, context_id, process_id, proc),
+        REFERENCE(context, context_id, device_id, gpu),
+        REFERENCE(process_gpu, ordinal, process_id, proc),
+        REFERENCE(process_gpu, ordinal, device_id, gpu),
+        REFERENCE(pending_link, seq, process_id, proc),
+        REFERENCE(config_stat, config_id, config_id, config),
+        REFERENCE(config_stat, config_id, process_id, proc),
+        {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
+         "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e WHERE launch_seq IS NOT "
+         "NULL AND NOT (graph_id IS NULL AND EXISTS (SELECT 1 FROM launch_call l WHERE "
+         "l.process_id = e.process_id AND l.seq = e.launch_seq)) AND (process_id, launch_seq) NOT "
+         "IN (SELECT process_id, seq FROM api_call WHERE seq IS NOT NULL)"},
+        {"references", "kernel_exec", "a link without its launch_seq, or the other way round",
+         "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec "
+         "WHERE (link IN (1, 2)) <> (launch_seq IS NOT NULL) OR link NOT BETWEEN 0 AND 4"},
+
+        HALF_TIMED(kernel_exec, exec_id),
+        REVERSED(kernel_exec, exec_id),
+        HALF_TIMED(copy, copy_id),
+        REVERSED(copy, copy_id),
+        REVERSED(sync, sync_id),
+        REVERSED(overhead, overhead_id),
+        REVERSED_CALL(launch_call, seq),
+        REVERSED_CALL(api_call, call_id),
+        {"times", "proc", "the last instant lies before the first",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM proc WHERE last_ns < first_ns"},
+        {"times", "clock", "the monotonic clock went back",
+         "SELECT count(*), 'clock_id ' || min(clock_id) FROM (SELECT clock_id, monotonic_ns - "
+         "lag(monotonic_ns) OVER (PARTITION BY process_id ORDER BY clock_id) AS step FROM clock) "
+         "WHERE step < 0"},
+        {"model", "kernel_exec", "idle SM-time outside 0 <= wave <= greatest <= SMs x duration",
+         "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec JOIN config USING "
+         "(config_id) WHERE underfill_sm_ns < 0 OR wave_sm_ns < 0 OR wave_sm_ns > wave_max_sm_ns "
+         "OR ifnull(underfill_sm_ns, 0) + ifnull(wave_max_sm_ns, 0) "
+         "   > (end_ns - start_ns) * sm_count"},
+
+        {"books", "proc", "more launches stored and dropped than attempted",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM loss "
+         "WHERE launches_torn < 0 AND state <> 'lost'"},
+        {"books", "proc", "more launches in the classes of the books than stored",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM loss WHERE launches_in_flight < "
+         "0"},
+        {"books", "proc", "more kernels stored and dropped than CUPTI delivered",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM loss "
+         "WHERE kernels_torn < 0 AND state = 'finished'"},
+        {"books", "proc", "losses that no counter explains",
+         "SELECT sum(unexplained), 'process_id ' || min(process_id) FROM loss "
+         "WHERE unexplained <> 0 AND state <> 'live'"},
+        {"books", "proc", "a counter is negative",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM proc WHERE min(calls_pos, "
+         "activity_pos, launches_attempted, graph_launches_attempted, launches_dropped, "
+         "calls_dropped, kernels_seen, kernels_dropped_ring, links_dropped_ring, "
+         "other_dropped_ring, kernels_dropped_cupti, records_unknown, names_dropped, "
+         "entries_unknown, cells_torn, cells_bad, cells_gap, launches_stored, launches_failed, "
+         "launches_captured, launches_linked, launches_linked_by_order, launches_unobserved, "
+         "launches_unlinked, graph_launches_stored, graph_launches_failed, kernels_stored, "
+         "kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time) < 0"},
+        {"books", "proc", "graph launches counted and stored differ",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM proc p LEFT JOIN (SELECT "
+         "process_id, count(*) AS stored, total(result <> 0) AS failed FROM api_call WHERE seq IS "
+         "NOT NULL GROUP BY process_id) USING (process_id) WHERE ifnull(stored, 0) <> "
+         "graph_launches_stored OR ifnull(failed, 0) <> graph_launches_failed"},
+        {"books", "pending_link", "links are still awaited by a process that has ended",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM pending_link JOIN proc USING "
+         "(process_id) WHERE state <> 'live'"},
+
+        {"order", "launch_call", "seq is not below the number of launches attempted",
+         "SELECT count(*), 'seq ' || min(seq) FROM launch_call l JOIN proc USING (process_id) "
+         "WHERE seq < 0 OR (seq >= launches_attempted AND state <> 'lost')"},
+        {"order", "api_call", "a graph launch has the number of another, or one too high",
+         "SELECT count(*), 'call_id ' || min(call_id) FROM api_call a JOIN proc USING (process_id) "
+         "WHERE seq IS NOT NULL AND (seq < 0 OR (seq >= graph_launches_attempted AND state <> "
+         "'lost') OR EXISTS (SELECT 1 FROM (SELECT process_id, seq FROM api_call WHERE seq IS NOT "
+         "NULL GROUP BY 1, 2 HAVING count(*) > 1) d WHERE d.process_id = a.process_id AND d.seq = "
+         "a.seq))"},
+        /* Kernels of graph launches without a graph id are not told apart from those of launch
+         * calls with the same number: these numbers are left out. */
+        {"order", "kernel_exec", "a launch has two kernels",
+         "SELECT count(*), 'exec_id ' || min(first) FROM (SELECT min(exec_id) AS first FROM "
+         "kernel_exec e WHERE launch_seq IS NOT NULL AND graph_id IS NULL AND (process_id, "
+         "launch_seq) NOT IN (SELECT process_id, seq FROM api_call WHERE seq IS NOT NULL) GROUP "
+         "BY process_id, launch_seq HAVING count(*) > 1)"},
+};
+const int wt_check_query_count = sizeof(wt_check_queries) / sizeof(wt_check_queries[0]);
