@@ -16,6 +16,12 @@ case $folder in /*) ;; *) folder=$top/$folder ;; esac
 "$top/scripts/build.sh" "$folder" "$@"
 
 cd "$folder"
+# Sanitizers write into files here: a report fails the run whoever read that program's output.
+rm -rf sanitizer-reports
+mkdir sanitizer-reports
+for tool in ASAN UBSAN TSAN LSAN; do
+  eval "export ${tool}_OPTIONS=\"\${${tool}_OPTIONS:+\$${tool}_OPTIONS:}log_path=\$folder/sanitizer-reports/\$tool\""
+done
 echo "running the tests (about two minutes) ..."
 rc=0
 make -s -k -j"$(nproc 2>/dev/null || echo 2)" check VERBOSE="${CI:+1}" >check.out 2>&1 || rc=$?
@@ -31,6 +37,12 @@ fi
     grep -vE '^(PASS: |SKIP: |ok |not ok |1\.\.|=+$|$)' | tail -n 200
   echo "in full: $folder/test-suite.log"
 }
+for report in sanitizer-reports/*; do
+  [ -f "$report" ] || continue
+  echo "$report:"
+  head -n 60 "$report"
+  rc=1
+done
 grep -hE '^SKIP:' check.out | sort -u || true
 awk '
   /^# PASS:/ { pass += $3 } /^# XFAIL:/ { pass += $3 } /^# SKIP:/ { skip += $3 }

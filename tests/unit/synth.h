@@ -93,6 +93,10 @@ int synth_daemon_wait(pid_t pid);
 bool synth_run_file(const char *folder, char path[1024]);
 /* One integer out of it; INT64_MIN on any error. */
 int64_t synth_query(const char *path, const char *sql);
+/* Polls for at most 30 s: until the query over the only run file gives `want`; until the reply to
+ * a request holds `text`. The last value, and whether the text came. */
+int64_t synth_query_until(const char *folder, const char *sql, int64_t want);
+bool synth_request_until(const char *request, const char *text, char *reply, size_t reply_bytes);
 /* Number of segments left in the shared-memory folder. */
 int synth_segments_left(const char *folder);
 

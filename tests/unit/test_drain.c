@@ -331,7 +331,7 @@ static void test_torn(void)
 			synth_run(&s, &(struct synth_launch){.thread32 = 4});
 		pause();
 	}
-	usleep(600000);
+	synth_query_until(folder, "SELECT launches_stored FROM loss", 10);
 	ok(synth_run_file(folder, file), "one run file");
 	is_i64(query("SELECT launches_stored FROM loss"), 10, "alive: a hole is waited for");
 	is_i64(query("SELECT cells_torn FROM loss"), 0, "not skipped");
@@ -362,7 +362,7 @@ static void test_superseded(void)
 	synth_run(&newer, &(struct synth_launch){0});
 	synth_run(&other, &(struct synth_launch){0});
 	daemon = synth_daemon(folder, "0.3");
-	for (int i = 0; i < 500 && synth_segments_left(folder) > 1; i++)
+	for (int i = 0; i < 3000 && synth_segments_left(folder) > 1; i++)
 		usleep(10000);
 	usleep(300000);
 	is_i64(synth_segments_left(folder), 1, "the older one is over, and that of a reused pid");

@@ -107,7 +107,8 @@ static void test_grids(void)
 
 static void case_overlap(void)
 {
-	wtcu_function f = case_start("block_ns=3000000 regs=16");
+	/* Long enough for three launches on a loaded machine. */
+	wtcu_function f = case_start("block_ns=300000000 regs=16");
 	wtcu_stream a, b;
 
 	case_watch(kernels_only, 1);
