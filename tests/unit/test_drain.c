@@ -281,6 +281,7 @@ static void test_by_order(void)
 	child = fork();
 	if (!child) {
 		struct synth s;
+		uint64_t after_ns;
 		uint32_t ids[60];
 
 		if (synth_create(&s, NULL))
@@ -289,9 +290,14 @@ static void test_by_order(void)
 			ids[i] = atomic_fetch_add(&s.next_correlation, 1);
 			synth_call_record(&s, &(struct synth_launch){.grid = 10 + i % 3}, NULL);
 		}
-		/* kernels in another order than the calls */
+		/* Kernels in another order than the calls, and after all of them: the calls' times
+		 * run ahead of the clock where they are made up faster than one per us. */
+		after_ns = wt_load_relaxed(&s.last_entry_ns) + 10000;
 		for (uint32_t i = 60; i-- > 0;)
-			synth_kernel_record(&s, &(struct synth_launch){.grid = 10 + i % 3}, ids[i]);
+			synth_kernel_record(
+			        &s,
+			        &(struct synth_launch){.grid = 10 + i % 3, .entry_ns = after_ns},
+			        ids[i]);
 		synth_finish(&s);
 		_exit(0);
 	}
