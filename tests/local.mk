@@ -9,5 +9,6 @@ include tests/fake/local.mk
 include tests/gpu/local.mk
 if WT_PROGRAMS
 include tests/e2e/local.mk
+include tests/fuzz/local.mk
 endif
 include tests/data/local.mk
