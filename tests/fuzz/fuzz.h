@@ -31,7 +31,7 @@ const uint8_t *fuzz_some(struct fuzz_input *input, size_t bytes, size_t *ret_byt
  */
 const char *fuzz_folder(void);
 /* Removes the files in a folder and the folders in that. */
-void fuzz_clear(const char *folder);
+void fuzz_clear(const char *path);
 void fuzz_write(const char *path, const void *data, size_t size);
 
 /* Before a command is run as a program: it closes its stdout at the end. */

@@ -20,7 +20,8 @@ static void try_terminal(const char *text)
 		char *safe = wt_text_escape(text, utf8), *fit;
 
 		for (const char *at = safe; *at; at++)
-			fuzz_check((unsigned char)*at >= 0x20 && *at != 0x7f, "no control character");
+			fuzz_check((unsigned char)*at >= 0x20 && *at != 0x7f,
+			           "no control character");
 		for (size_t width = 0; width < 40; width += 13) {
 			fit = wt_text_fit(safe, width, utf8);
 			fuzz_check(wt_text_width(fit) <= width, "text fits");

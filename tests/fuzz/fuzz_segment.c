@@ -38,24 +38,24 @@ static void fill_header(struct wt_segment_header *header)
 	int32_t parent;
 	char state;
 
-	*header = (struct wt_segment_header){.magic = WT_SEGMENT_MAGIC,
-	                                     .abi = WT_SEGMENT_ABI,
-	                                     .header_bytes = sizeof(*header),
-	                                     .file_bytes = FILE_BYTES,
-	                                     .cells_offset = {RINGS_OFFSET,
-	                                                      RINGS_OFFSET + WT_GROUP_BYTES},
-	                                     .cell_count = {CELLS, CELLS},
-	                                     .arena_offset = ARENA_OFFSET,
-	                                     .arena_bytes = WT_GROUP_BYTES,
-	                                     .pid = getpid(),
-	                                     .uid = geteuid(),
-	                                     .rank = -1,
-	                                     .local_rank = -1,
-	                                     .world_size = -1,
-	                                     .created_realtime_ns = 1000000000000,
-	                                     .hostname = "fuzz",
-	                                     .run_key = "fuzz",
-	                                     .run_tags = "a=b"};
+	*header = (struct wt_segment_header){
+	        .magic = WT_SEGMENT_MAGIC,
+	        .abi = WT_SEGMENT_ABI,
+	        .header_bytes = sizeof(*header),
+	        .file_bytes = FILE_BYTES,
+	        .cells_offset = {RINGS_OFFSET, RINGS_OFFSET + WT_GROUP_BYTES},
+	        .cell_count = {CELLS, CELLS},
+	        .arena_offset = ARENA_OFFSET,
+	        .arena_bytes = WT_GROUP_BYTES,
+	        .pid = getpid(),
+	        .uid = geteuid(),
+	        .rank = -1,
+	        .local_rank = -1,
+	        .world_size = -1,
+	        .created_realtime_ns = 1000000000000,
+	        .hostname = "fuzz",
+	        .run_key = "fuzz",
+	        .run_tags = "a=b"};
 	wt_proc_stat(getpid(), &parent, &start, &state);
 	header->start_ticks = start;
 }
@@ -110,18 +110,18 @@ static struct wt_ring ring_of(int index)
 	return (struct wt_ring){
 	        .control = &producer->ring[index],
 	        .head = &consumer->head[index],
-	        .cells = (struct wt_cell *)(segment + RINGS_OFFSET +
-	                                    (size_t)index * WT_GROUP_BYTES),
+	        .cells =
+	                (struct wt_cell *)(segment + RINGS_OFFSET + (size_t)index * WT_GROUP_BYTES),
 	        .mask = CELLS - 1,
 	};
 }
 
 static void put_cell(struct fuzz_input *input, int index)
 {
-	static const uint16_t kinds[] = {WT_KIND_LAUNCH,   WT_KIND_CALL,    WT_KIND_KERNEL,
-	                                 WT_KIND_COPY,     WT_KIND_SYNC,    WT_KIND_OVERHEAD,
-	                                 WT_KIND_CONTEXT,  WT_KIND_LINK,    WT_KIND_CLOCK,
-	                                 WT_KIND_MAX,      WT_KIND_NONE};
+	static const uint16_t kinds[] = {WT_KIND_LAUNCH,  WT_KIND_CALL, WT_KIND_KERNEL,
+	                                 WT_KIND_COPY,    WT_KIND_SYNC, WT_KIND_OVERHEAD,
+	                                 WT_KIND_CONTEXT, WT_KIND_LINK, WT_KIND_CLOCK,
+	                                 WT_KIND_MAX,     WT_KIND_NONE};
 	struct wt_ring ring = ring_of(index);
 	uint16_t kind = kinds[fuzz_integer(input, 1) % (sizeof(kinds) / sizeof(kinds[0]))];
 	uint16_t count = (uint16_t)fuzz_integer(input, 2);

@@ -47,7 +47,7 @@ static void *serve(void *unused)
 static void start(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char data_dir[WT_PATH_BYTES], path[WT_PATH_BYTES];
+	char data_dir[WT_PATH_BYTES] = "", path[WT_PATH_BYTES] = "";
 	pthread_t thread;
 
 	fuzz_folder();

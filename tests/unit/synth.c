@@ -528,7 +528,7 @@ int synth_segments_left(const char *folder)
 int synth_request(const char *request, char *reply, size_t reply_bytes)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char data_dir[WT_PATH_BYTES], path[WT_PATH_BYTES];
+	char data_dir[WT_PATH_BYTES] = "", path[WT_PATH_BYTES];
 	size_t used = 0;
 	ssize_t n;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -56,7 +56,7 @@ struct synth_launch {
 };
 
 /* Launch call, link, kernel. The correlation id of it. */
-uint32_t synth_run(struct synth *synth, const struct synth_launch *launch);
+uint32_t synth_run(struct synth *synth, const struct synth_launch *given);
 
 /* Pieces, with the return value of wt_ring_put. */
 int synth_call_record(struct synth *synth, const struct synth_launch *launch, uint64_t *ret_seq);
@@ -66,11 +66,11 @@ int synth_kernel_record(struct synth *synth, const struct synth_launch *launch,
                         uint32_t correlation_id);
 
 /* A graph launch with `nodes` kernels. */
-void synth_graph(struct synth *synth, const struct synth_launch *launch, unsigned nodes);
+void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned nodes);
 
 /* One call of cudart that launches on `count` devices: a launch record each with the same stamps,
  * one runtime record, a kernel each with the same id and a grid one larger than the one before. */
-void synth_multi(struct synth *synth, const struct synth_launch *launch, unsigned count);
+void synth_multi(struct synth *synth, const struct synth_launch *given, unsigned count);
 
 /* Orderly end: what the library's exit handler does last. */
 void synth_finish(struct synth *synth);

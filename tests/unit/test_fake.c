@@ -75,9 +75,10 @@ static void case_grid(void)
 	const char *directive = getenv("CASE_SHARING")
 	                                ? "block_ns=10000 sharing=1 " ONE_BLOCK_PER_SM
 	                                : "block_ns=10000 " ONE_BLOCK_PER_SM;
+	const char *grid = getenv("CASE_GRID");
 	wtcu_function f = case_start(directive);
 
-	MUST(case_launch(f, (unsigned int)atoi(getenv("CASE_GRID")), 512, NULL));
+	MUST(case_launch(f, (unsigned int)atoi(grid ? grid : "0"), 512, NULL));
 	MUST(api.cuCtxSynchronize());
 }
 
