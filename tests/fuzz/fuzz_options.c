@@ -19,9 +19,10 @@ int wt_program_main(int argc, char **argv);
 static bool is_harmless(const char *verb)
 {
 	static const char *const verbs[] = {
-	        "top",    "runs",      "status",         "help",
-	        "--help", "--version", "--list-options", "--list-commands",
-	        "-h",     "-V",        "preload"};
+	        "top",       "runs",           "status",          "help", "--help",
+	        "--version", "--list-options", "--list-commands", "show", "ledger",
+	        "gaps",      "copies",         "diagnose",        "-h",   "-V",
+	        "preload"};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (!strcmp(verb, verbs[i]))

@@ -140,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_write(path, input.at, input.left);
 	else
 		change(&input);
-	switch (how & 7) {
+	switch (how & 15) {
 	case 0:
 		read_by("top", NULL, NULL, NULL, NULL);
 		read_by("top", "--json", NULL, NULL, NULL);
@@ -163,6 +163,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 6:
 		read_by("export", "-o", out_path, "--force", NULL);
+		break;
+	case 7:
+		read_by("show", "1", NULL, NULL, NULL);
+		read_by("show", "2", "--json", NULL, NULL);
+		break;
+	case 8:
+		read_by("ledger", NULL, NULL, NULL, NULL);
+		read_by("ledger", "--json", NULL, NULL, NULL);
+		break;
+	case 9:
+		read_by("gaps", NULL, NULL, NULL, NULL);
+		read_by("gaps", "--by", "kernel", "--json", NULL);
+		break;
+	case 10:
+		read_by("copies", NULL, NULL, NULL, NULL);
+		read_by("copies", "--by=bytes", "--json", NULL, NULL);
+		break;
+	case 11:
+		read_by("diagnose", NULL, NULL, NULL, NULL);
+		read_by("diagnose", "--json", NULL, NULL, NULL);
 		break;
 	default:
 		read_by("status", NULL, NULL, NULL, NULL);

@@ -121,6 +121,8 @@ put("options", "file", line("top", "-r", "./no/such.db"))
 put("options", "run", line("run", "--name", "a", "--tag", "k=v", "-q", "--", "true", "-x"))
 put("options", "export", line("export", "-o", "x.json", "--format", "csv", "--force"))
 put("options", "short", line("top", "-b", "wave", "-gconfig", "--dev", "1", "--full"))
+put("options", "simulate", line("simulate", "--sms", "132", "--blocks-per-sm", "2", "--grid", "300:9:3"))
+put("options", "gaps", line("gaps", "--by", "cause", "--json"))
 put("options", "many", line("run", *["--tag=%d=x" % i for i in range(20)]))
 put("options", "help", line("help", "top") )
 put("options", "list", line("--list-options", "status"))
@@ -157,7 +159,7 @@ def overwrite(offset, data):
     return b"\1" + offset.to_bytes(3, "little") + bytes([len(data)]) + data
 
 
-for how in range(8):
+for how in range(13):
     put("run_file", "sound-%d" % how, bytes([how]))
 put("run_file", "no-rows", b"\0" + sql("DELETE FROM kernel_exec", "DELETE FROM config_stat"))
 put("run_file", "no-table", b"\0" + sql("DROP TABLE proc"))
