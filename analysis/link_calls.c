@@ -29,6 +29,7 @@ struct link_slot *wt_link_slot(struct wt_linker *linker, uint64_t seq)
 
 static void decide(struct wt_linker *linker, struct link_slot *slot)
 {
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): there are slots if base < end */
 	if (slot->state == LINK_SLOT_WAITING)
 		linker->output.launch(linker->output.arg, WT_LAUNCH_WAITING,
 		                      wt_link_final_class(slot->flags));
@@ -77,7 +78,7 @@ static int make_room(struct wt_linker *linker, uint64_t seq)
 	bigger = calloc(room, sizeof(*bigger));
 	if (!bigger)
 		return -ENOMEM;
-	for (uint64_t at = linker->base; at < linker->end; at++)
+	for (uint64_t at = linker->base; at < linker->end && linker->slots; at++)
 		bigger[at & (room - 1)] = linker->slots[at & linker->slots_mask];
 	free(linker->slots);
 	linker->slots = bigger;

@@ -96,7 +96,7 @@ static int join(struct wt_linker *linker, uint32_t waiting_at, const struct orde
 int wt_link_by_order(struct wt_linker *linker, int64_t until_ns)
 {
 	struct order_kernel *kernels = malloc((linker->waiting_used + 1) * sizeof(*kernels));
-	struct order_call *calls = malloc((linker->end - linker->base + 1) * sizeof(*calls));
+	struct order_call *calls = calloc(linker->end - linker->base + 1, sizeof(*calls));
 	struct wt_map first_of = {0};
 	size_t count = 0;
 	int err = kernels && calls ? 0 : -ENOMEM;

@@ -335,7 +335,8 @@ static int init_groups(struct sim *sim)
 	int rc = heap_init(&sim->group_order, sim->group_count);
 
 	for (uint32_t g = 0; g < sim->group_count && !rc; g++) {
-		uint32_t count = sim->group_count > 1 ? machine->group_sms[g] : sim->sm_count;
+		uint32_t count = machine->group_sms && sim->group_count > 1 ? machine->group_sms[g]
+		                                                            : sim->sm_count;
 
 		rc = heap_init(&sim->groups[g].sms, count);
 		sim->groups[g].first_sm = first_sm;

@@ -77,17 +77,15 @@ static int check_peer(int fd)
 
 static int send_line(int fd, const char *request)
 {
-	size_t length = strlen(request);
-	char *line = malloc(length + 1);
+	char *line = NULL;
+	int length = asprintf(&line, "%s\n", request);
 	size_t sent = 0;
-	int rc = line ? 0 : -ENOMEM;
+	int rc = 0;
 
-	if (line) {
-		memcpy(line, request, length);
-		line[length] = '\n';
-	}
-	while (!rc && sent < length + 1) {
-		ssize_t n = send(fd, line + sent, length + 1 - sent, MSG_NOSIGNAL);
+	if (length < 0)
+		return -ENOMEM;
+	while (!rc && sent < (size_t)length) {
+		ssize_t n = send(fd, line + sent, (size_t)length - sent, MSG_NOSIGNAL);
 
 		if (n > 0)
 			sent += (size_t)n;
@@ -236,7 +234,7 @@ static int spawn_daemon(const char *path)
 
 static int ping(const char *data_dir)
 {
-	char *reply;
+	char *reply = NULL;
 	int rc = wt_client_request(data_dir, "status", START_TIMEOUT_MS, &reply);
 
 	if (!rc)

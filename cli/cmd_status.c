@@ -134,14 +134,16 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 	sqlite3_stmt *s = query_json(db, head_sql, json);
 	char number[WT_TEXT_NUMBER_BYTES];
 	struct wt_phrase line;
+	int64_t up_s;
 	int rc;
 
 	wt_phrase_init(&line, stdout, terminal);
 	if (s && sqlite3_step(s) == SQLITE_ROW) {
 		wt_phrase_add(&line, "wavetapd %s runs", text_of(s, 0));
 		wt_phrase_add(&line, "pid %s", text_of(s, 1));
-		wt_phrase_add(&line, "up %s",
-		              wt_text_ns(number, 1000000000 * sqlite3_column_int64(s, 2)));
+		up_s = sqlite3_column_int64(s, 2);
+		if (up_s >= 0 && up_s <= INT64_MAX / 1000000000)
+			wt_phrase_add(&line, "up %s", wt_text_ns(number, 1000000000 * up_s));
 		wt_phrase_add(&line, "%d process%s", sqlite3_column_int(s, 3),
 		              sqlite3_column_int(s, 3) == 1 ? "" : "es");
 		wt_phrase_end(&line);

@@ -47,7 +47,7 @@ static struct str parse_operator(struct demangler *d)
 static struct str parse_unnamed(struct demangler *d)
 {
 	bool is_lambda = d->at[1] == 'l';
-	struct str params = lit("");
+	struct str params;
 	char text[32];
 
 	d->at += 2;
@@ -80,7 +80,7 @@ static struct str last_part(struct str path)
 
 static struct str parse_unqualified(struct demangler *d, struct str scope, bool *ret_no_return)
 {
-	char c = d->at[0], next = c ? d->at[1] : '\0';
+	char c = d->at[0], next = (char)(c ? d->at[1] : '\0');
 	struct str s;
 
 	wt_dm_take(d, 'L'); /* internal linkage: not shown */

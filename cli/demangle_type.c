@@ -314,7 +314,7 @@ static struct type parse_compound(struct demangler *d)
 struct type wt_dm_parse_type(struct demangler *d)
 {
 	struct type t = plain(lit(""));
-	char c = *d->at, next = c ? d->at[1] : '\0';
+	char c = *d->at, next = (char)(c ? d->at[1] : '\0');
 
 	if (!wt_dm_enter(d))
 		return t;

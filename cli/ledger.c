@@ -199,7 +199,7 @@ static int load_kernels(struct wt_ledger_loading *load)
 		struct wt_ledger_kernel *kernel =
 		        wt_report_append(&ledger->kernels, &ledger->kernel_count, sizeof(*kernel));
 
-		rc = kernel ? wt_report_copy_text(s, 1, &kernel->name) : -ENOMEM;
+		rc = kernel ? wt_report_copy_name(s, 1, &kernel->name) : -ENOMEM;
 		if (rc)
 			break;
 		kernel->kernel_id = sqlite3_column_int64(s, 0);
@@ -235,7 +235,7 @@ static int load_devices(struct wt_ledger_loading *load)
 		struct wt_ledger_device *device =
 		        wt_report_append(&ledger->devices, &ledger->device_count, sizeof(*device));
 
-		rc = device ? wt_report_copy_text(s, 1, &device->name) : -ENOMEM;
+		rc = device ? wt_report_copy_name(s, 1, &device->name) : -ENOMEM;
 		if (!rc)
 			rc = wt_report_copy_text(s, 2, &device->uuid);
 		if (rc)

@@ -36,7 +36,7 @@ static const char rows_sql[] =
 
 static int read_row_texts(sqlite3_stmt *s, struct wt_report_row *row)
 {
-	int rc = wt_report_copy_text(s, 2, &row->kernel);
+	int rc = wt_report_copy_name(s, 2, &row->kernel);
 
 	if (!rc)
 		rc = wt_report_copy_text(s, 19, &row->model_reason);
@@ -233,7 +233,7 @@ static int load_devices(sqlite3 *db, struct wt_report *report)
 		device->wave_sm_ns = sqlite3_column_int64(s, 7);
 		device->wave_max_sm_ns = sqlite3_column_int64(s, 8);
 		device->unjudged_sm_ns = sqlite3_column_int64(s, 9);
-		rc = wt_report_copy_text(s, 1, &device->name);
+		rc = wt_report_copy_name(s, 1, &device->name);
 		if (!rc)
 			rc = wt_report_copy_text(s, 2, &device->uuid);
 		if (rc)

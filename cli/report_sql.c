@@ -32,6 +32,15 @@ int wt_report_copy_text(sqlite3_stmt *statement, int column, char **ret_text)
 	return *ret_text ? 0 : -ENOMEM;
 }
 
+int wt_report_copy_name(sqlite3_stmt *statement, int column, char **ret_text)
+{
+	int rc = wt_report_copy_text(statement, column, ret_text);
+
+	if (!rc && !*ret_text)
+		*ret_text = strdup("");
+	return *ret_text ? rc : -ENOMEM;
+}
+
 /* Room for one more element, zeroed; NULL when out of memory. */
 void *wt_report_append(void *array_at, size_t *count, size_t element_bytes)
 {

@@ -15,6 +15,9 @@ int wt_report_step(sqlite3_stmt *statement);
 /* A copy of a text column, malloc'd; NULL stays NULL. 0 or -ENOMEM. */
 int wt_report_copy_text(sqlite3_stmt *statement, int column, char **ret_text);
 
+/* The same for a text that the schema promises: in a damaged file NULL is "". 0 or -ENOMEM. */
+int wt_report_copy_name(sqlite3_stmt *statement, int column, char **ret_text);
+
 /* Room for one more element of the array at `array_at`, zeroed; NULL when out of memory. */
 void *wt_report_append(void *array_at, size_t *count, size_t element_bytes);
 

@@ -99,7 +99,7 @@ void wt_ks_pair_brackets(struct shortener *k, size_t n, uint32_t *stack)
 		if ((c != ')' && c != '>' && c != ']' && c != '}') ||
 		    (c == '>' && i && k->s[i - 1] == '-'))
 			continue;
-		open = c == ')' ? '(' : c == '>' ? '<' : c == ']' ? '[' : '{';
+		open = (char)(c == ')' ? '(' : c == '>' ? '<' : c == ']' ? '[' : '{');
 		while (c != '>' && top && k->s[stack[top - 1]] == '<' && open != '<')
 			top--; /* a less-than sign in an expression */
 		if (top && k->s[stack[top - 1]] == open)

@@ -20,14 +20,14 @@ void wt_log_open(const char *path)
 
 static int log_file(void)
 {
-	char older[WT_PATH_BYTES + 4];
+	char rotated[WT_PATH_BYTES + 4];
 	struct stat status;
 	int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size > LOG_BYTES_MAX) {
 		close(fd);
-		snprintf(older, sizeof(older), "%s.1", log_path);
-		rename(log_path, older);
+		snprintf(rotated, sizeof(rotated), "%s.1", log_path);
+		rename(log_path, rotated);
 		fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	}
 	return fd;

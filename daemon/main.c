@@ -242,6 +242,8 @@ static void loop(struct wt_daemon *daemon)
 
 static void close_all(struct wt_daemon *daemon)
 {
+	const int fds[] = {daemon->inotify_fd, daemon->signal_fd, daemon->epoll_fd, daemon->dir_fd};
+
 	while (daemon->processes)
 		detach(daemon, daemon->processes);
 	wt_control_close(daemon);
@@ -250,6 +252,9 @@ static void close_all(struct wt_daemon *daemon)
 	free(daemon->cells);
 	if (daemon->lock_fd >= 0)
 		wt_lock_drop(daemon->lock_path, daemon->lock_fd);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
 }
 
 int main(int argc, char **argv)

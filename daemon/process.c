@@ -350,14 +350,18 @@ static int load_contexts(struct wt_process *process)
 	return err ? err : wt_store_check(process->run, code);
 }
 
-/* The cursor is what the file says; a head beyond it belongs to a file that is gone. */
+/* No process makes so many records: such a position was not counted but written over. */
+#define POS_MAX (UINT64_C(1) << 56)
+
+/* The cursor is what the file says; a head beyond it belongs to a file that is gone. A head that
+ * can't be is not followed: the tail is then too far from the cursor, and the segment lost. */
 static int join_cursors(struct wt_process *process)
 {
 	uint64_t heads[WT_RING_MAX];
 	int err = wt_segment_heads(&process->mapped, heads);
 
 	for (int i = 0; i < WT_RING_MAX && !err; i++) {
-		if (heads[i] > process->cursor[i]) {
+		if (heads[i] > process->cursor[i] && heads[i] <= POS_MAX) {
 			process->tally.cells_gap += (int64_t)(heads[i] - process->cursor[i]);
 			process->cursor[i] = heads[i];
 		}

@@ -110,7 +110,7 @@ uint64_t wt_facts_pid_namespace(void)
 void wt_facts_random(void *bytes, size_t length)
 {
 	static _Atomic uint64_t counter;
-	uint64_t seed[3];
+	uint64_t seed[3] = {0};
 
 	/* by number: libc has had a function for it since 2.25 only */
 	if (syscall(SYS_getrandom, bytes, length, GRND_NONBLOCK) == (long)length)

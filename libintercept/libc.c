@@ -33,6 +33,7 @@
 #endif
 extern __typeof__(glob) first_glob __attribute__((weak));
 __asm__(".symver first_glob, glob@" FIRST);
+/* NOLINTNEXTLINE(readability-redundant-declaration): made weak */
 extern __typeof__(gnu_get_libc_version) gnu_get_libc_version __attribute__((weak));
 
 /* ---- the list of loaded libraries, without a call */

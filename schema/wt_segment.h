@@ -215,8 +215,8 @@ static inline const char *wt_reason_text(unsigned reason)
 	        [WT_REASON_SHM_UNUSABLE] = "/dev/shm can't be used",
 	        [WT_REASON_FORKED] = "forked from a process that had used CUDA",
 	        [WT_REASON_DUPLICATE] = "another copy of libwavetap.so is loaded",
-	        [WT_REASON_INJECTED] = "loaded through CUDA_INJECTION64_PATH without LD_PRELOAD: "
-	                               "launch calls are not seen",
+	        [WT_REASON_INJECTED] = ("loaded through CUDA_INJECTION64_PATH without LD_PRELOAD: "
+	                                "launch calls are not seen"),
 	};
 
 	return reason < WT_REASON_MAX ? text[reason] : NULL;

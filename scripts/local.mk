@@ -1,8 +1,10 @@
 # What people run. The targets here are the ones CONTRIBUTING.md names.
 EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/quickstart.sh \
-	scripts/format.sh scripts/lint.sh scripts/stress.sh
+	scripts/format.sh scripts/lint.sh scripts/stress.sh \
+	scripts/fuzz.sh scripts/coverage.sh
 
-.PHONY: format check-format lint check-asan check-ubsan check-tsan check-aarch64 stress bench
+.PHONY: format check-format lint check-asan check-ubsan check-tsan check-aarch64 check-valgrind coverage \
+	stress bench fuzz
 
 format:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/format.sh
@@ -23,6 +25,19 @@ check-tsan:
 check-aarch64:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/install-deps.sh --cross
 	$(AM_V_at)$(MAKE) $(AM_MAKEFLAGS) check TESTS=tests/e2e/0950-aarch64.sh
+
+# Hostile input under libFuzzer, with clang: FUZZ_SECONDS for each target.
+fuzz:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/fuzz.sh $(abs_top_builddir)/fuzz
+
+# All of what `make check` does of it in part.
+check-valgrind: all $(check_PROGRAMS)
+	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' CC='$(CC)' \
+		WT_VALGRIND=full $(SHELL) $(top_srcdir)/tests/unit/test_valgrind.sh
+
+# Which lines and branches the tests run, by folder.
+coverage:
+	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/coverage.sh $(abs_top_builddir)/coverage
 
 # Figures, no verdict: rows a second of the daemon.
 bench: all tests/bench/bench_daemon

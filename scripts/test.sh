@@ -3,6 +3,8 @@
 #
 #   scripts/test.sh [BUILD-FOLDER [configure options]]
 #
+# WT_TESTS="tests/unit/test_ring ..." chooses some.
+#
 # Needs neither a GPU nor a CUDA toolkit: the GPU is simulated (tests/fake/). Installs what is
 # missing (as root or with sudo). Tests that can't run here are skipped, each with its reason.
 set -eu
@@ -16,9 +18,15 @@ case $folder in /*) ;; *) folder=$top/$folder ;; esac
 "$top/scripts/build.sh" "$folder" "$@"
 
 cd "$folder"
+# Sanitizers write into files here: a report fails the run whoever read that program's output.
+rm -rf sanitizer-reports
+mkdir sanitizer-reports
+for tool in ASAN UBSAN TSAN LSAN; do
+  eval "export ${tool}_OPTIONS=\"\${${tool}_OPTIONS:+\$${tool}_OPTIONS:}log_path=\$folder/sanitizer-reports/\$tool\""
+done
 echo "running the tests (about two minutes) ..."
 rc=0
-make -s -k -j"$(nproc 2>/dev/null || echo 2)" check VERBOSE="${CI:+1}" >check.out 2>&1 || rc=$?
+make -s -k -j"$(nproc 2>/dev/null || echo 2)" check VERBOSE="${CI:+1}" ${WT_TESTS:+"TESTS=$WT_TESTS"} >check.out 2>&1 || rc=$?
 
 if [ ! -f test-suite.log ]; then
   tail -n 60 check.out >&2
@@ -31,6 +39,13 @@ fi
     grep -vE '^(PASS: |SKIP: |ok |not ok |1\.\.|=+$|$)' | tail -n 200
   echo "in full: $folder/test-suite.log"
 }
+for report in sanitizer-reports/*; do
+  # Not remarks: ASan warns of a stack that is not the thread's own where the daemon is started.
+  grep -qsE '(ERROR|WARNING): [A-Za-z]*Sanitizer|SUMMARY|runtime error' "$report" || continue
+  echo "$report:"
+  head -n 60 "$report"
+  rc=1
+done
 grep -hE '^SKIP:' check.out | sort -u || true
 awk '
   /^# PASS:/ { pass += $3 } /^# XFAIL:/ { pass += $3 } /^# SKIP:/ { skip += $3 }

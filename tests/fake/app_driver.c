@@ -76,6 +76,7 @@ static void load_getproc(bool is_v2, uint64_t flags)
 		app_check(v1("cuGetProcAddress", (void **)&v1, 11030, flags),
 		          "cuGetProcAddress of itself");
 	}
+	app_check(v1 || v2 ? WTCU_SUCCESS : WTCU_ERROR_NOT_FOUND, "cuGetProcAddress");
 #define APP_FN(field, symbol, name, version, params)                                               \
 	app_check(v2 ? v2(name, (void **)&app.field, version, flags, &status)                      \
 	             : v1(name, (void **)&app.field, version, flags),                              \

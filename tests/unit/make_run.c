@@ -179,8 +179,10 @@ static int query_json(const char *path, const char *sql, const char *expression)
 
 	if (!in || !text || !fread(text, 1, (1 << 20) - 1, in) ||
 	    sqlite3_open(":memory:", &db) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK)
+	    sqlite3_prepare_v2(db, sql, -1, &s, NULL) != SQLITE_OK) {
+		free(text);
 		return 1;
+	}
 	sqlite3_bind_text(s, 1, text, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 2, expression, -1, SQLITE_STATIC);
 	if (sqlite3_step(s) != SQLITE_ROW)

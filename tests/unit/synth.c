@@ -482,6 +482,33 @@ int64_t synth_query(const char *path, const char *sql)
 	return value;
 }
 
+#define POLL_US 10000
+#define POLL_COUNT 3000
+
+int64_t synth_query_until(const char *folder, const char *sql, int64_t want)
+{
+	int64_t value = INT64_MIN;
+	char path[1024];
+
+	for (int i = 0; i < POLL_COUNT && value != want; i++) {
+		if (i)
+			usleep(POLL_US);
+		if (synth_run_file(folder, path))
+			value = synth_query(path, sql);
+	}
+	return value;
+}
+
+bool synth_request_until(const char *request, const char *text, char *reply, size_t reply_bytes)
+{
+	for (int i = 0; i < POLL_COUNT; i++) {
+		if (synth_request(request, reply, reply_bytes) == 0 && strstr(reply, text))
+			return true;
+		usleep(POLL_US);
+	}
+	return false;
+}
+
 int synth_segments_left(const char *folder)
 {
 	char path[600];
@@ -501,7 +528,7 @@ int synth_segments_left(const char *folder)
 int synth_request(const char *request, char *reply, size_t reply_bytes)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char data_dir[WT_PATH_BYTES], path[WT_PATH_BYTES];
+	char data_dir[WT_PATH_BYTES] = "", path[WT_PATH_BYTES];
 	size_t used = 0;
 	ssize_t n;
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -56,7 +56,7 @@ struct synth_launch {
 };
 
 /* Launch call, link, kernel. The correlation id of it. */
-uint32_t synth_run(struct synth *synth, const struct synth_launch *launch);
+uint32_t synth_run(struct synth *synth, const struct synth_launch *given);
 
 /* Pieces, with the return value of wt_ring_put. */
 int synth_call_record(struct synth *synth, const struct synth_launch *launch, uint64_t *ret_seq);
@@ -66,11 +66,11 @@ int synth_kernel_record(struct synth *synth, const struct synth_launch *launch,
                         uint32_t correlation_id);
 
 /* A graph launch with `nodes` kernels. */
-void synth_graph(struct synth *synth, const struct synth_launch *launch, unsigned nodes);
+void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned nodes);
 
 /* One call of cudart that launches on `count` devices: a launch record each with the same stamps,
  * one runtime record, a kernel each with the same id and a grid one larger than the one before. */
-void synth_multi(struct synth *synth, const struct synth_launch *launch, unsigned count);
+void synth_multi(struct synth *synth, const struct synth_launch *given, unsigned count);
 
 /* Orderly end: what the library's exit handler does last. */
 void synth_finish(struct synth *synth);
@@ -93,6 +93,10 @@ int synth_daemon_wait(pid_t pid);
 bool synth_run_file(const char *folder, char path[1024]);
 /* One integer out of it; INT64_MIN on any error. */
 int64_t synth_query(const char *path, const char *sql);
+/* Polls for at most 30 s: until the query over the only run file gives `want`; until the reply to
+ * a request holds `text`. The last value, and whether the text came. */
+int64_t synth_query_until(const char *folder, const char *sql, int64_t want);
+bool synth_request_until(const char *request, const char *text, char *reply, size_t reply_bytes);
 /* Number of segments left in the shared-memory folder. */
 int synth_segments_left(const char *folder);
 

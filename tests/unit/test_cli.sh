@@ -428,14 +428,23 @@ ok $? "a signal is raised again: the shell sees 143"
 	[ $? -eq 139 ] && ! ls core* >/dev/null 2>&1
 )
 ok $? "no second core file"
-"$tmp/bin/wavetap" run -q sh -c 'trap "exit 7" TERM; echo up >"$0"; while :; do sleep 0.05; done' \
-	"$tmp/up" &
-run_pid=$!
-while [ ! -s "$tmp/up" ]; do sleep 0.05; done
-kill -TERM "$run_pid"
-wait "$run_pid"
-[ $? -eq 7 ]
-ok $? "SIGTERM is passed on, the program decides"
+# gcc 12's ThreadSanitizer keeps signals back from a program that waits in waitid().
+case ${WT_SANITIZED:-} in
+*thread*)
+	count=$((count + 1))
+	echo "ok $count - SIGTERM is passed on # SKIP ThreadSanitizer delays signal handlers"
+	;;
+*)
+	"$tmp/bin/wavetap" run -q sh -c 'trap "exit 7" TERM; echo up >"$0"; while :; do sleep 0.05; done' \
+		"$tmp/up" &
+	run_pid=$!
+	while [ ! -s "$tmp/up" ]; do sleep 0.05; done
+	kill -TERM "$run_pid"
+	wait "$run_pid"
+	[ $? -eq 7 ]
+	ok $? "SIGTERM is passed on, the program decides"
+	;;
+esac
 # A shell without job control starts background commands with SIGINT ignored: that must stay.
 "$tmp/bin/wavetap" run -q sh -c 'kill -PIPE $$; exit 5'
 [ $? -eq 141 ]

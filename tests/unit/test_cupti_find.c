@@ -122,7 +122,7 @@ int main(void)
 {
 	const char *build = getenv("top_builddir");
 	const char *loaded, *other, *beside, *neighbour;
-	char dir[PATH_MAX];
+	static char dir[PATH_MAX];
 	struct answer answer;
 
 	snprintf(dir, sizeof(dir), "%s/tests/fake", build ? build : ".");

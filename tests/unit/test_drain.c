@@ -281,6 +281,7 @@ static void test_by_order(void)
 	child = fork();
 	if (!child) {
 		struct synth s;
+		uint64_t after_ns;
 		uint32_t ids[60];
 
 		if (synth_create(&s, NULL))
@@ -289,9 +290,14 @@ static void test_by_order(void)
 			ids[i] = atomic_fetch_add(&s.next_correlation, 1);
 			synth_call_record(&s, &(struct synth_launch){.grid = 10 + i % 3}, NULL);
 		}
-		/* kernels in another order than the calls */
+		/* Kernels in another order than the calls, and after all of them: the calls' times
+		 * run ahead of the clock where they are made up faster than one per us. */
+		after_ns = wt_load_relaxed(&s.last_entry_ns) + 10000;
 		for (uint32_t i = 60; i-- > 0;)
-			synth_kernel_record(&s, &(struct synth_launch){.grid = 10 + i % 3}, ids[i]);
+			synth_kernel_record(
+			        &s,
+			        &(struct synth_launch){.grid = 10 + i % 3, .entry_ns = after_ns},
+			        ids[i]);
 		synth_finish(&s);
 		_exit(0);
 	}
@@ -331,7 +337,7 @@ static void test_torn(void)
 			synth_run(&s, &(struct synth_launch){.thread32 = 4});
 		pause();
 	}
-	usleep(600000);
+	synth_query_until(folder, "SELECT launches_stored FROM loss", 10);
 	ok(synth_run_file(folder, file), "one run file");
 	is_i64(query("SELECT launches_stored FROM loss"), 10, "alive: a hole is waited for");
 	is_i64(query("SELECT cells_torn FROM loss"), 0, "not skipped");
@@ -362,7 +368,7 @@ static void test_superseded(void)
 	synth_run(&newer, &(struct synth_launch){0});
 	synth_run(&other, &(struct synth_launch){0});
 	daemon = synth_daemon(folder, "0.3");
-	for (int i = 0; i < 500 && synth_segments_left(folder) > 1; i++)
+	for (int i = 0; i < 3000 && synth_segments_left(folder) > 1; i++)
 		usleep(10000);
 	usleep(300000);
 	is_i64(synth_segments_left(folder), 1, "the older one is over, and that of a reused pid");

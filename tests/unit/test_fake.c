@@ -75,9 +75,10 @@ static void case_grid(void)
 	const char *directive = getenv("CASE_SHARING")
 	                                ? "block_ns=10000 sharing=1 " ONE_BLOCK_PER_SM
 	                                : "block_ns=10000 " ONE_BLOCK_PER_SM;
+	const char *grid = getenv("CASE_GRID");
 	wtcu_function f = case_start(directive);
 
-	MUST(case_launch(f, (unsigned int)atoi(getenv("CASE_GRID")), 512, NULL));
+	MUST(case_launch(f, (unsigned int)atoi(grid ? grid : "0"), 512, NULL));
 	MUST(api.cuCtxSynchronize());
 }
 
@@ -107,7 +108,8 @@ static void test_grids(void)
 
 static void case_overlap(void)
 {
-	wtcu_function f = case_start("block_ns=3000000 regs=16");
+	/* Long enough for three launches on a loaded machine. */
+	wtcu_function f = case_start("block_ns=300000000 regs=16");
 	wtcu_stream a, b;
 
 	case_watch(kernels_only, 1);

@@ -143,9 +143,9 @@ static void test_hostile(void)
 	wt_ring_put(&good.ring[0], WT_KIND_LAUNCH, 1, &(struct wt_launch){.seq = 1}, 112);
 	wt_ring_put(&good.ring[1], WT_KIND_LINK, 60000, &(struct wt_launch){0}, 112);
 	daemon = synth_daemon(folder, "0.3");
-	for (int i = 0; i < 500 && !synth_run_file(folder, file); i++)
-		usleep(10000);
-	usleep(400000);
+	is_i64(synth_query_until(folder, "SELECT launches_stored + cells_bad FROM loss", 6), 6,
+	       "the sound segment is read");
+	synth_run_file(folder, file);
 	ok(waitpid(daemon, NULL, WNOHANG) == 0, "the daemon lives");
 	is_i64(query("SELECT launches_stored FROM loss"), 3, "the sound segment is served");
 	is_i64(query("SELECT cells_bad FROM loss"), 3, "its bad cells are counted");
@@ -159,6 +159,20 @@ static void test_hostile(void)
 		synth_unmap(&bad[i]);
 	synth_unmap(&good);
 	synth_folder_remove(folder);
+}
+
+/* Waits until the daemon has taken everything; false after 30 s. */
+static bool is_taken(const struct synth *s)
+{
+	for (int i = 0; i < 3000; i++) {
+		if (wt_load_relaxed(&s->consumer->head[0]) ==
+		            wt_load_relaxed(&s->producer->ring[0].tail) &&
+		    wt_load_relaxed(&s->consumer->head[1]) ==
+		            wt_load_relaxed(&s->producer->ring[1].tail))
+			return true;
+		usleep(10000);
+	}
+	return false;
 }
 
 static void test_cut_short(void)
@@ -179,15 +193,14 @@ static void test_cut_short(void)
 			_exit(1);
 		for (int i = 0; i < 100; i++)
 			synth_run(&s, &(struct synth_launch){0});
-		usleep(500000);
-		if (truncate(s.path, 65536))
+		if (!is_taken(&s) || truncate(s.path, 65536))
 			_exit(1);
-		usleep(500000);
 		if (write(pipe_fd[1], "x", 1) != 1)
 			_exit(1);
 		pause();
 	}
 	ok(read(pipe_fd[0], &byte, 1) == 1, "cut");
+	synth_query_until(folder, "SELECT count(*) FROM proc WHERE state = 'lost'", 1);
 	ok(waitpid(daemon, NULL, WNOHANG) == 0, "the daemon lives");
 	ok(synth_run_file(folder, file), "a run file");
 	is_i64(query("SELECT count(*) FROM kernel_exec"), 100, "what was read stays");
@@ -213,20 +226,6 @@ static void end_daemon(pid_t daemon)
 {
 	kill(daemon, SIGTERM);
 	synth_daemon_wait(daemon);
-}
-
-/* Waits until the daemon has taken everything; false after 10 s. */
-static bool is_taken(const struct synth *s)
-{
-	for (int i = 0; i < 1000; i++) {
-		if (wt_load_relaxed(&s->consumer->head[0]) ==
-		            wt_load_relaxed(&s->producer->ring[0].tail) &&
-		    wt_load_relaxed(&s->consumer->head[1]) ==
-		            wt_load_relaxed(&s->producer->ring[1].tail))
-			return true;
-		usleep(10000);
-	}
-	return false;
 }
 
 static void test_file_gone(void)
@@ -275,10 +274,9 @@ static void test_no_room(void)
 	synth_create(&s, NULL);
 	produce(&s, 50);
 	daemon = synth_daemon(folder, "0.3");
-	usleep(300000);
+	ok(synth_request_until("status", "\"state\":\"error\"", reply, sizeof(reply)),
+	   "status says that the store fails");
 	is_i64(wt_load_relaxed(&s.consumer->head[0]), 0, "nothing is let go that is not stored");
-	is_i64(synth_request("status", reply, sizeof(reply)), 0, "status");
-	ok(strstr(reply, "\"state\":\"error\""), "says that the store fails");
 	ok(rename(runs, aside) == 0, "now there is room");
 	ok(is_taken(&s), "all is taken then");
 	end_daemon(daemon);
@@ -288,11 +286,18 @@ static void test_no_room(void)
 	synth_folder_remove(folder);
 }
 
+static bool is_failing(void)
+{
+	char reply[4096];
+
+	return synth_request("status", reply, sizeof(reply)) == 0 &&
+	       (strstr(reply, "\"state\":\"error\"") || strstr(reply, "\"state\":\"full\""));
+}
+
 /* Writing fails in the middle of a transaction, later it works again. */
 static void test_full(void)
 {
 	struct rlimit tight = {200000, RLIM_INFINITY}, loose = {RLIM_INFINITY, RLIM_INFINITY};
-	char reply[4096];
 	struct synth s;
 	pid_t daemon;
 
@@ -303,10 +308,9 @@ static void test_full(void)
 	ok(is_taken(&s), "taken");
 	ok(prlimit(daemon, RLIMIT_FSIZE, &tight, NULL) == 0, "files may not grow any more");
 	produce(&s, 4000);
-	usleep(700000);
-	synth_request("status", reply, sizeof(reply));
-	ok(strstr(reply, "\"state\":\"error\"") || strstr(reply, "\"state\":\"full\""),
-	   "the store fails");
+	for (int i = 0; i < 3000 && !is_failing(); i++)
+		usleep(10000);
+	ok(is_failing(), "the store fails");
 	is_i64(wt_load_relaxed(&s.consumer->head[0]), 200, "nothing is let go that is not stored");
 	prlimit(daemon, RLIMIT_FSIZE, &loose, NULL);
 	ok(is_taken(&s), "all is taken then");
@@ -328,7 +332,7 @@ static void test_socket(void)
 
 	synth_folder(folder);
 	daemon = synth_daemon(folder, "30");
-	for (int i = 0; i < 200 && synth_request("status", reply, sizeof(reply)); i++)
+	for (int i = 0; i < 3000 && synth_request("status", reply, sizeof(reply)); i++)
 		usleep(10000);
 	ok(strstr(reply, "\"processes\":[]"), "status of nothing");
 	second = synth_daemon(folder, "1");
@@ -360,8 +364,7 @@ static void test_socket(void)
 			_exit(1);
 		pause();
 	}
-	usleep(500000);
-	is_i64(synth_request("status", reply, sizeof(reply)), 0, "status");
+	ok(synth_request_until("status", "key\\\" with", reply, sizeof(reply)), "status");
 	snprintf(sql, sizeof(sql), "SELECT json_valid('%s')", reply);
 	is_i64(query(sql), 1, "is JSON whatever the key");
 	synth_request("drain a \"key\" with\tall 100", reply, sizeof(reply));

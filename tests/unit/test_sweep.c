@@ -58,7 +58,9 @@ static struct wt_sweep_kernel kernel(int64_t id, int64_t start_ns, int64_t end_n
 	return (struct wt_sweep_kernel){.id = id,
 	                                .start_ns = start_ns,
 	                                .end_ns = end_ns,
-	                                .duration_ns = end_ns - start_ns,
+	                                /* Without overflow, for times that can't be. */
+	                                .duration_ns =
+	                                        (int64_t)((uint64_t)end_ns - (uint64_t)start_ns),
 	                                .sms = sms,
 	                                .is_judged = true};
 }
