@@ -17,6 +17,7 @@
 #include "cli/top_text.h"
 
 #define DEFAULT_LIMIT 20
+#define NEXT_RUN_MAX 20
 
 struct top_values {
 	const char *run, *columns;
@@ -101,6 +102,10 @@ static int explain_empty(const struct wt_run_file *run, const struct wt_report *
 static void next_command(const struct top_values *values, char *text, size_t text_bytes)
 {
 	const char *option = values->run ? " -r " : "", *run = values->run ? values->run : "";
+
+	/* A path that fills the line helps nobody. */
+	if (strlen(run) > NEXT_RUN_MAX)
+		run = "RUN";
 
 	if (wt_report_is_sum((enum wt_report_group)values->group))
 		snprintf(text, text_bytes, "wavetap top%s%s --group kernel", option, run);
