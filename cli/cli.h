@@ -52,6 +52,7 @@ extern const struct wt_command wt_cmd_export;
 extern const struct wt_command wt_cmd_check;
 extern const struct wt_command wt_cmd_doctor;
 extern const struct wt_command wt_cmd_gc;
+extern const struct wt_command wt_cmd_import;
 extern const struct wt_command wt_cmd_analyze;
 extern const struct wt_command wt_cmd_help;
 

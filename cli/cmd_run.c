@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@
 #define SUMMARY_ROWS 3
 
 struct run_values {
-	const char *name, *dir;
+	const char *name, *dir, *record;
 	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
@@ -43,6 +44,8 @@ static const struct wt_option run_options[] = {
          "data directory (else WAVETAP_DIR, else ~/.local/share/wavetap)"},
         {"keep", 'k', WT_OPTION_LIST, "LIMIT", offsetof(struct run_values, keep), NULL,
          "remove older runs then: 20 (runs), 2GiB or 30d stay"},
+        {"record", 0, WT_OPTION_TEXT, "DIR", offsetof(struct run_values, record), NULL,
+         "also write a recording of each process into DIR (see wavetap import)"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},
@@ -56,7 +59,8 @@ struct run_setup {
 	char tags[WT_TEXT_BYTES];
 	char keep_text[256];
 	struct wt_keep keep;
-	const char *environment[7][2];
+	char record_dir[WT_PATH_BYTES];
+	const char *environment[8][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -146,6 +150,27 @@ static void make_key(char key[WT_RUN_KEY_BYTES])
 	         (int)getpid(), random);
 }
 
+/* Absolute, and there, before the program starts: a typing error must not cost a run. */
+static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
+{
+	char cwd[WT_PATH_BYTES] = "";
+
+	if (!given[0])
+		return wt_cli_usage_error("run", "--record is empty");
+	if (given[0] != '/' && !getcwd(cwd, sizeof(cwd))) {
+		wt_cli_error("--record: the current folder: %s", strerror(errno));
+		return WT_EXIT_FAILED;
+	}
+	if (snprintf(path, WT_PATH_BYTES, "%s%s%s", cwd, cwd[0] ? "/" : "", given) >= WT_TEXT_BYTES)
+		return wt_cli_usage_error("run", "--record is longer than %d bytes",
+		                          WT_TEXT_BYTES - 1);
+	if ((mkdir(path, 0700) && errno != EEXIST) || access(path, W_OK | X_OK)) {
+		wt_cli_error("--record: %s: %s", path, strerror(errno));
+		return WT_EXIT_FAILED;
+	}
+	return WT_EXIT_FINE;
+}
+
 static int make_setup(const struct run_values *values, struct run_setup *setup)
 {
 	int count = 0;
@@ -159,6 +184,8 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 	if (wt_run_data_dir(setup->data_dir))
 		return WT_EXIT_FAILED;
 	code = join_tags(&values->tags, setup->tags);
+	if (!code && values->record)
+		code = make_record_dir(values->record, setup->record_dir);
 	if (!code)
 		code = join_keep(&values->keep, setup);
 	if (!code)
@@ -186,6 +213,10 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		setup->environment[count][0] = "WAVETAP_KEEP";
 		setup->environment[count++][1] = setup->keep_text;
 		setenv("WAVETAP_KEEP", setup->keep_text, 1); /* for the daemon that we start */
+	}
+	if (setup->record_dir[0]) {
+		setup->environment[count][0] = "WAVETAP_RECORD";
+		setup->environment[count++][1] = setup->record_dir;
 	}
 	return WT_EXIT_FINE;
 }
@@ -237,7 +268,7 @@ static void print_summary(const char *path, bool is_complete)
 	struct wt_text_terminal terminal;
 	struct wt_report report;
 	struct wt_run_file run;
-	char next[64], why[400];
+	char next[64], why[400], problem[WT_PATH_BYTES];
 	int rc;
 
 	if (wt_run_file_open(path, &run))
@@ -259,6 +290,8 @@ static void print_summary(const char *path, bool is_complete)
 		wt_top_print_losses(stderr, &terminal, &report);
 	}
 	wt_report_fini(&report);
+	if (wt_db_meta(run.db, "recording_problem", problem, sizeof(problem)))
+		wt_cli_error("the recording is not whole: %s", problem);
 	wt_run_file_close(&run);
 }
 

@@ -94,6 +94,10 @@ static const char problem_sql[] =
         " UNION ALL SELECT 'process ' || json_extract(value, '$.pid')"
         "  || ': a record has been unfinished for seconds' FROM json_each(?1, '$.processes')"
         "  WHERE json_extract(value, '$.stalled')"
+        " UNION ALL SELECT 'process ' || json_extract(value, '$.pid') || ': recording ended: '"
+        "  || json_extract(value, '$.recording') || ': '"
+        "  || json_extract(value, '$.recording_problem') FROM json_each(?1, '$.processes')"
+        "  WHERE json_extract(value, '$.recording_problem') IS NOT NULL"
         " UNION ALL SELECT json_extract(value, '$.path') || ': '"
         "  || json_extract(value, '$.store.error') FROM json_each(?1, '$.runs')"
         "  WHERE json_extract(value, '$.store.error') IS NOT NULL"
@@ -161,10 +165,10 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 
 /* ---- the last runs */
 
-static void print_run(const struct wt_db_run_file *run, const struct wt_report *report,
+static void print_run(sqlite3 *db, const struct wt_db_run_file *run, const struct wt_report *report,
                       const struct wt_text_terminal *terminal)
 {
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], problem[WT_PATH_BYTES];
 	struct wt_phrase line;
 
 	wt_phrase_init(&line, stdout, terminal);
@@ -181,11 +185,17 @@ static void print_run(const struct wt_db_run_file *run, const struct wt_report *
 	wt_phrase_add(&line, "%s unexplained", wt_text_count(a, report->loss.unexplained));
 	wt_phrase_end(&line);
 	wt_top_print_losses(stdout, terminal, report);
+	if (wt_db_meta(db, "recording_problem", problem, sizeof(problem))) {
+		wt_phrase_add(&line, "a recording is not whole: %s", problem);
+		wt_phrase_end(&line);
+	}
 }
 
 static void put_run(struct wt_json *json, const struct wt_run_file *run,
                     const struct wt_report *report)
 {
+	char problem[WT_PATH_BYTES];
+
 	wt_json_object_begin(json);
 	wt_json_put_run(json, run);
 	wt_json_key(json, "processes");
@@ -195,6 +205,10 @@ static void put_run(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_key(json, "loss");
 	wt_json_put_loss(json, &report->loss);
 	wt_json_put_incomplete(json, report);
+	wt_json_key(json, "recording_problem");
+	wt_json_string(json, wt_db_meta(run->db, "recording_problem", problem, sizeof(problem))
+	                             ? problem
+	                             : NULL);
 	wt_json_object_end(json);
 }
 
@@ -217,7 +231,7 @@ static void show_run(const struct wt_db_run_file *info, struct wt_json *json,
 	else if (json)
 		put_run(json, &run, &report);
 	else
-		print_run(info, &report, terminal);
+		print_run(run.db, info, &report, terminal);
 	wt_report_fini(&report);
 	wt_run_file_close(&run);
 }

@@ -49,7 +49,8 @@ wavetap_SOURCES = \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
 	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
-	daemon/liveness.c daemon/lock.c \
+	daemon/lock.c \
+	cli/cmd_import.c \
 	cli/cmd_preload.c \
 	cli/cmd_run.c \
 	cli/cmd_runs.c \
@@ -59,7 +60,7 @@ wavetap_SOURCES = \
 	cli/cmd_timeline.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a libwtstore.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -ldl -lm
+wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh

@@ -41,7 +41,7 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(other_dropped_ring, "copy, synchronisation and clock records: ring full"),
         FIELD(cells_torn, "ring cells: process killed while writing"),
         FIELD(cells_bad, "records: not understood by this version"),
-        FIELD(cells_gap, "records: went to a run file that is gone"),
+        FIELD(cells_gap, "records: in a run file that is gone, or not in the recording"),
         FIELD(records_unknown, "CUPTI records: of an unknown kind"),
         FIELD(names_dropped, "kernel names: no room"),
         FIELD(entries_unknown, "driver entries: of a version that is not hooked"),

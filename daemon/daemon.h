@@ -9,6 +9,8 @@
  *   liveness.c    is the process behind a segment still there?
  *   process.c     one observed process: load, save, end
  *   drain.c       rings -> rows
+ *   record.c      rings -> a recording, beside that
+ *   replay.c      recordings -> rows, for `wavetap import`
  *   configs.c     kernel names, devices, launch configurations
  *   process_stat.c  rollups
  *   rederive.c    all derived columns again, for `wavetap analyze`
@@ -240,6 +242,15 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
                 const struct wt_segment_header *header, int64_t now_ns);
 /* Forgets all that is in memory and tries again later. `err` is why (-errno). */
 void wt_run_fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns);
+/* Makes a run file that is not in the data directory, or not yet: for an import. 0 or -errno. */
+int wt_run_create(const struct wt_daemon *daemon, struct wt_run *run, const char *path,
+                  const struct wt_segment_header *header);
+/* What a run is called by: its id, and the end of its file's name. */
+unsigned wt_run_hash(const struct wt_daemon *daemon, const char *key);
+/* <data dir>/runs, with what leads to it. 0 or -errno. */
+int wt_run_make_folder(const char *data_dir);
+/* One row of `meta`, replaced. 0 or -errno. */
+int wt_run_set_meta(struct wt_run *run, const char *key, const char *value);
 /* This daemon's file of a key: 0, -ENOENT or another -errno. */
 int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES]);
 /* Where this daemon is, such that no other writes the same run files: into daemon->place. */
@@ -306,6 +317,8 @@ struct wt_process {
 	bool is_lost_saved; /* the file says so */
 	bool is_done; /* ended and committed: to be unlinked */
 	bool has_work; /* more waits in the rings */
+	bool has_more; /* an import feeds it, and knows that more will come: not the end */
+	struct wt_record *record; /* NULL: not asked for, or not begun */
 
 	bool is_loaded; /* everything below is valid */
 	int64_t process_id;
@@ -370,6 +383,23 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t now_ns);
 
 #define WT_BATCH_CELLS 16384u
+
+/* ---- record.c: all of them do nothing for a process that wants no recording */
+
+/* At the start of a batch, before any cell is drained. */
+void wt_record_begin(struct wt_process *process);
+/* What was drained: whole cells from `pos` on, or one that is torn. */
+void wt_record_cells(struct wt_process *process, enum wt_ring_index ring, uint64_t pos,
+                     const struct wt_cell *cells, size_t count);
+void wt_record_torn(struct wt_process *process, enum wt_ring_index ring, uint64_t pos);
+/* Just before the commit. 0, or -errno of the run file; a recording that fails is no error. */
+int wt_record_commit(struct wt_process *process, int64_t now_ns, bool is_dead, bool is_over);
+/* The batch was rolled back. */
+void wt_record_drop(struct wt_process *process);
+void wt_record_close(struct wt_process *process);
+/* For status: NULL = none. */
+const char *wt_record_path(const struct wt_process *process);
+const char *wt_record_problem(const struct wt_process *process);
 
 /* ---- scan.c */
 

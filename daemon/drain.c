@@ -307,7 +307,7 @@ static int drain_ring(struct wt_process *process, enum wt_ring_index ring, uint6
 	if (end > tail)
 		end = tail;
 	while (!err && process->cursor[ring] < end) {
-		uint64_t left = end - process->cursor[ring];
+		uint64_t left = end - process->cursor[ring], before;
 		size_t want = left < WT_BATCH_CELLS ? (size_t)left : WT_BATCH_CELLS, got, ready;
 
 		err = wt_segment_cells(&process->mapped, ring, process->cursor[ring], want, cells,
@@ -315,12 +315,15 @@ static int drain_ring(struct wt_process *process, enum wt_ring_index ring, uint6
 		if (err)
 			break;
 		ready = count_ready(process, cells, got, now_ns, is_dead);
+		before = process->cursor[ring];
 		err = drain_piece(process, ring, cells, ready, now_ns);
+		wt_record_cells(process, ring, before, cells,
+		                (size_t)(process->cursor[ring] - before));
 		if (err || ready < got)
 			break;
 		if (got < want && is_dead) {
 			process->tally.cells_torn++;
-			process->cursor[ring]++;
+			wt_record_torn(process, ring, process->cursor[ring]++);
 		} else if (got < want) {
 			*ret_hole = true;
 			break;
@@ -396,13 +399,15 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 {
 	const char *state = "live";
 	bool is_over = false;
-	int err = process->is_lost ? 0 : drain_rings(process, cells, now_ns, is_dead);
+	int err;
 
+	wt_record_begin(process);
+	err = process->is_lost ? 0 : drain_rings(process, cells, now_ns, is_dead);
 	if (err == -EFAULT) {
 		lose(process, "the segment was cut short");
 		err = 0;
 	}
-	if (!err && is_dead && !process->is_lost && is_drained(process)) {
+	if (!err && is_dead && !process->is_lost && !process->has_more && is_drained(process)) {
 		err = wt_linker_end(process->linker, process->counters.finished_ns, now_ns);
 		is_over = true;
 	}
@@ -411,6 +416,8 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 		state = wt_process_end_state(process);
 	if (!err)
 		err = wt_process_save(process, state);
+	if (!err)
+		err = wt_record_commit(process, now_ns, is_dead, is_over);
 	if (!err)
 		err = wt_store_run(process->run, WT_SQL_COMMIT, "");
 	if (err)

@@ -1,18 +1,24 @@
-# daemon/local.mk: wavetapd, and what `wavetap analyze` shares with it.
+# daemon/local.mk: wavetapd.
+
+# From records to rows: what wavetapd does live, `wavetap import` with recordings, and
+# `wavetap analyze` with rows.
 noinst_LIBRARIES += libwtstore.a
-libwtstore_a_SOURCES = daemon/daemon.h daemon/configs.c daemon/rederive.c daemon/rederive.h \
-	daemon/store.c
-libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+libwtstore_a_SOURCES = daemon/daemon.h \
+	daemon/configs.c daemon/drain.c daemon/drain_kernel.c daemon/liveness.c daemon/log.c \
+	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/record.c \
+	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
+	daemon/rederive.c daemon/rederive.h daemon/segment_map.c daemon/store.c
+libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)
+# In this order, before $(SQLITE_LIBS).
+wt_store_libs = libwtstore.a libwtanalysis.a libwtschema.a $(ZLIB_LIBS)
 
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/control.c daemon/drain.c daemon/drain_kernel.c daemon/keep.c daemon/liveness.c \
-	daemon/lock.c daemon/log.c daemon/process.c daemon/process_restore.c daemon/process_stat.c \
-	daemon/run_key.c daemon/runs.c daemon/scan.c daemon/segment_map.c daemon/status.c \
+	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/scan.c daemon/status.c \
 	daemon/status.h
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetapd_LDADD = libwtstore.a libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
+wavetapd_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 
 # A systemd user unit, as an example: copy or link it to ~/.config/systemd/user.
 pkgdata_DATA = daemon/wavetapd.service
@@ -23,15 +29,20 @@ CLEANFILES += daemon/wavetapd.service daemon/wavetapd.service.tmp
 EXTRA_DIST += daemon/wavetapd.service.in
 
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
-daemon_tests = tests/unit/test_drain tests/unit/test_store
+daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
 tests_unit_test_drain_LDADD = $(SQLITE_LIBS) -lm
 tests_unit_test_store_SOURCES = tests/unit/test_store.c $(synth_sources)
 tests_unit_test_store_LDADD = libwtschema.a $(SQLITE_LIBS) -lm
+tests_unit_test_record_SOURCES = tests/unit/test_record.c $(synth_sources)
+tests_unit_test_record_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 
-# Not run by `make check`: prints a figure.
+# Not run by `make check`: they print figures.
+check_PROGRAMS += tests/bench/bench_recording
+tests_bench_bench_recording_SOURCES = tests/bench/bench_recording.c
+tests_bench_bench_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += tests/bench/bench_daemon
 tests_bench_bench_daemon_SOURCES = tests/bench/bench_daemon.c tests/unit/synth.c tests/unit/synth.h
 tests_bench_bench_daemon_LDADD = $(SQLITE_LIBS)

@@ -426,6 +426,7 @@ void wt_process_unload(struct wt_process *process)
 		return;
 	process->is_loaded = false;
 	process->is_lost_saved = false;
+	wt_record_drop(process);
 	wt_linker_destroy(process->linker);
 	process->linker = NULL;
 	free(process->marks);
@@ -456,6 +457,7 @@ void wt_process_unload(struct wt_process *process)
 void wt_process_destroy(struct wt_process *process)
 {
 	wt_process_unload(process);
+	wt_record_close(process);
 	wt_segment_close(&process->mapped);
 	wt_liveness_close(&process->liveness);
 	free(process);

@@ -132,7 +132,7 @@ int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[
 	return err;
 }
 
-static int make_folder(const char *data_dir)
+int wt_run_make_folder(const char *data_dir)
 {
 	char path[WT_PATH_BYTES];
 
@@ -156,6 +156,11 @@ static int set_meta(struct wt_run *run, const char *sql, const char *key, const 
 		code = wt_db_run(statement, "tt", key, value);
 	sqlite3_finalize(statement);
 	return wt_store_check(run, code);
+}
+
+int wt_run_set_meta(struct wt_run *run, const char *key, const char *value)
+{
+	return set_meta(run, "INSERT OR REPLACE INTO meta VALUES (?,?)", key, value);
 }
 
 /* WAVETAP_TAGS: K=V,K=V. What is not of that form is left out. */
@@ -273,7 +278,7 @@ static int create_file(struct wt_daemon *daemon, struct wt_run *run,
 {
 	unsigned hash = wt_run_hash(daemon, run->key);
 	char unfinished[WT_PATH_BYTES];
-	int err = make_folder(daemon->data_dir);
+	int err = wt_run_make_folder(daemon->data_dir);
 
 	if (!err)
 		err = choose_path(daemon, run, hash);
@@ -296,6 +301,26 @@ static int create_file(struct wt_daemon *daemon, struct wt_run *run,
 		snprintf(run->error, sizeof(run->error), "%.300s: %s", run->path, strerror(-err));
 	}
 	return err ? err : wt_db_open_write(run->path, false, &run->db, &run->is_wal, run->error);
+}
+
+int wt_run_create(const struct wt_daemon *daemon, struct wt_run *run, const char *path,
+                  const struct wt_segment_header *header)
+{
+	int err = wt_db_make_private(path, &run->db, run->error);
+
+	snprintf(run->path, sizeof(run->path), "%s", path);
+	if (!err)
+		err = wt_store_check(
+		        run, sqlite3_exec(run->db, "PRAGMA synchronous=OFF", NULL, NULL, NULL));
+	if (!err)
+		err = describe(daemon, run, header);
+	if (!err)
+		err = wt_run_set_meta(run, "journal", "delete: imported");
+	if (!err)
+		err = wt_store_prepare(run);
+	run->next_exec_id = 1;
+	run->state = err ? WT_STORE_ERROR : WT_STORE_OK;
+	return err;
 }
 
 static void forget(struct wt_run *run)

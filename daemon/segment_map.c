@@ -118,6 +118,7 @@ static void end_texts(struct wt_segment_header *header)
 	END(executable);
 	END(command);
 	END(data_dir);
+	END(record_dir);
 #undef END
 }
 

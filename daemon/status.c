@@ -5,7 +5,8 @@
  *  "processes": [{"pid", "segment", "run", "rank", "command", "state", "capture", "reason",
  *                 "stalled", "launches_attempted", "launches_stored", "launches_dropped",
  *                 "kernels_stored", "kernels_dropped", "rings": [{"cells", "used"}, ...],
- *                 "cells_torn", "cells_bad", "linker_held", "segment_bytes"}],
+ *                 "cells_torn", "cells_bad", "linker_held", "segment_bytes",
+ *                 "recording", "recording_problem"}],
  *  "runs": [{"key", "path", "processes", "store": {"state", "error", "wal", "batches"}}],
  *  "refused": [{"segment", "reason"}]}
  */
@@ -43,6 +44,14 @@ static void put_string(struct text *text, const char *name, const char *value)
 			fputc(*at, text->file);
 	}
 	put(text, "\"");
+}
+
+static void put_string_or_null(struct text *text, const char *name, const char *value)
+{
+	if (value)
+		put_string(text, name, value);
+	else
+		put(text, "\"%s\":null", name);
 }
 
 static const char *state_of(const struct wt_process *process)
@@ -116,7 +125,11 @@ static void put_process(struct text *text, const struct wt_process *process)
 	put(text, "],\"cells_torn\":%lld,\"cells_bad\":%lld,\"linker_held\":%llu,",
 	    (long long)process->tally.cells_torn, (long long)process->tally.cells_bad,
 	    (unsigned long long)(process->linker ? wt_linker_held(process->linker) : 0));
-	put(text, "\"segment_bytes\":%llu}", (unsigned long long)header->file_bytes);
+	put(text, "\"segment_bytes\":%llu,", (unsigned long long)header->file_bytes);
+	put_string_or_null(text, "recording", wt_record_path(process));
+	put(text, ",");
+	put_string_or_null(text, "recording_problem", wt_record_problem(process));
+	put(text, "}");
 }
 
 static void put_run(struct text *text, const struct wt_run *run)

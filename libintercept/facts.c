@@ -148,6 +148,28 @@ static void fill_text(char *text, size_t bytes, const char *variable)
 	snprintf(text, bytes, "%s", value ? value : "");
 }
 
+/* WAVETAP_RECORD: absolute, since the daemon works elsewhere. Cut, it would be another folder. */
+static void fill_record_dir(char *text, size_t bytes)
+{
+	const char *value = secure_getenv("WAVETAP_RECORD");
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (!value || !value[0])
+		return;
+	if (value[0] != '/') {
+		if (!getcwd(text, bytes - 1))
+			text[0] = '\0';
+		used = strlen(text);
+		if (used)
+			text[used++] = '/';
+	}
+	if ((value[0] != '/' && !used) || strlen(value) >= bytes - used)
+		snprintf(text, bytes, "?");
+	else
+		strcpy(text + used, value);
+}
+
 void wt_facts_fill(struct wt_segment_header *header)
 {
 	struct timespec monotonic;
@@ -174,5 +196,6 @@ void wt_facts_fill(struct wt_segment_header *header)
 	wt_launcher_run_key(header->run_key);
 	fill_text(header->run_name, sizeof(header->run_name), "WAVETAP_NAME");
 	fill_text(header->run_tags, sizeof(header->run_tags), "WAVETAP_TAGS");
+	fill_record_dir(header->record_dir, sizeof(header->record_dir));
 	fill_command(header);
 }

@@ -4,9 +4,12 @@ noinst_LIBRARIES += libwtschema.a
 endif
 libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_keep.c schema/wt_keep.h \
 	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
-	schema/wt_record.h schema/wt_ring.h schema/wt_run_key.h schema/wt_segment.h schema/wt_testpoint.h
+	schema/wt_record.h schema/wt_recording.h schema/wt_recording_codec.c \
+	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
+	schema/wt_recording_values.c schema/wt_recording_write.c \
+	schema/wt_ring.h schema/wt_run_key.h schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
-libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)
 
 # schema.sql as a C string: every program carries it.
 schema/schema_sql.c: schema/schema.sql
@@ -37,6 +40,16 @@ endif
 tests_unit_test_keep_SOURCES = tests/unit/test_keep.c tests/tap.h
 tests_unit_test_keep_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_keep_LDADD = libwtschema.a $(SQLITE_LIBS)
+
+recording_case = tests/unit/recording_case.c tests/unit/recording_case.h
+if WT_PROGRAMS
+check_PROGRAMS += tests/unit/test_recording
+TESTS += tests/unit/test_recording
+endif
+tests_unit_test_recording_SOURCES = tests/unit/test_recording.c $(recording_case) tests/tap.h
+tests_unit_test_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
+# The fuzz target of the same: see its head for what it needs.
+EXTRA_DIST += tests/fuzz/fuzz_recording.c
 
 # The data dictionary moves with schema.sql.
 if WT_PROGRAMS

@@ -321,15 +321,17 @@ static bool set_journal(sqlite3 *db, const char *path)
 	return is_wal;
 }
 
-int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_is_wal,
-                     char error[WT_DB_ERROR_BYTES])
+/* `is_private`: nobody else reads it before it is whole, and nobody keeps it if it never is. */
+static int open_write(const char *path, bool create, bool is_private, sqlite3 **ret_db,
+                      bool *ret_is_wal, char error[WT_DB_ERROR_BYTES])
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (create ? SQLITE_OPEN_CREATE : 0);
 	sqlite3 *db = NULL;
 	bool is_wal = false;
+	struct stat status;
 	int code, err = 0;
 
-	if (create && access(path, F_OK) == 0) {
+	if (create && stat(path, &status) == 0 && status.st_size > 0) {
 		snprintf(error, WT_DB_ERROR_BYTES, "%s: exists already", path);
 		return -EEXIST;
 	}
@@ -340,7 +342,9 @@ int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_
 		if (!create)
 			err = check_identity(db, path, error);
 		if (!err) {
-			is_wal = set_journal(db, path);
+			is_wal = !is_private && set_journal(db, path);
+			if (is_private)
+				sqlite3_exec(db, "PRAGMA journal_mode=OFF", NULL, NULL, NULL);
 			code = sqlite3_exec(db,
 			                    "PRAGMA synchronous=NORMAL; PRAGMA temp_store=MEMORY; "
 			                    "PRAGMA cache_size=-16384; "
@@ -366,6 +370,19 @@ int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_
 	*ret_db = db;
 	*ret_is_wal = is_wal;
 	return 0;
+}
+
+int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_is_wal,
+                     char error[WT_DB_ERROR_BYTES])
+{
+	return open_write(path, create, false, ret_db, ret_is_wal, error);
+}
+
+int wt_db_make_private(const char *path, sqlite3 **ret_db, char error[WT_DB_ERROR_BYTES])
+{
+	bool is_wal;
+
+	return open_write(path, true, true, ret_db, &is_wal, error);
 }
 
 int wt_db_describe(sqlite3 *db, const char *path, struct wt_db_run_file *ret_run)

@@ -38,10 +38,16 @@ int wt_db_open(const char *path, sqlite3 **ret_db, char error[WT_DB_ERROR_BYTES]
 /*
  * Opens or (`create`) makes a run file for writing: the daemon only. Write-ahead
  * journal where the file system carries it; *ret_is_wal says so. Errors as above, and
- * -EEXIST: `create` and the file is there already.
+ * -EEXIST: `create` and the file is there already, not empty.
  */
 int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_is_wal,
                      char error[WT_DB_ERROR_BYTES]);
+
+/*
+ * Makes a run file that nobody else knows of yet, without a journal: after any failure it is to
+ * be thrown away. `path` may be an empty file, or ":memory:". Errors as above.
+ */
+int wt_db_make_private(const char *path, sqlite3 **ret_db, char error[WT_DB_ERROR_BYTES]);
 
 /* What an SQLite result code means as -errno; 0 for SQLITE_OK, ROW and DONE. */
 int wt_db_errno(int sqlite_code);

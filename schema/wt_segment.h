@@ -93,6 +93,8 @@ struct wt_segment_header {
 	uint32_t ancestor_count;
 	uint32_t is_rank; /* 1: started as a rank by Hydra or MVAPICH, which tell no job id */
 	struct wt_ancestor ancestor[WT_ANCESTORS_MAX];
+	char record_dir[WT_TEXT_BYTES]; /* WAVETAP_RECORD, absolute; "" = no recording; "?" = it had
+	                                 * no room */
 };
 _Static_assert(offsetof(struct wt_segment_header, cells_offset) == 40, "segment header");
 _Static_assert(sizeof(struct wt_segment_header) <= WT_GROUP_BYTES, "segment header");

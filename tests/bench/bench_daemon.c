@@ -3,7 +3,8 @@
  * before the daemon starts, so that the producer takes no part.
  *
  * usage: bench_daemon [LAUNCHES]     (power of two; default 262144; makes 3 records each)
- * Prints launches per second of the daemon's CPU time, and bytes per launch. Needs
+ * Prints launches per second of the daemon's CPU time, and bytes per launch; with WAVETAP_RECORD
+ * set to a folder, of a daemon that writes a recording there as well. Needs
  * top_builddir, and about 384 bytes of TMPDIR or /tmp per launch.
  */
 #include <sys/resource.h>
@@ -23,7 +24,8 @@ static double seconds_of(const struct timeval *t)
 int main(int argc, char **argv)
 {
 	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 262144;
-	struct synth_options options = {.cells = {count, 2 * count}};
+	struct synth_options options = {.cells = {count, 2 * count},
+	                                .record_dir = getenv("WAVETAP_RECORD")};
 	char folder[512], file[1024];
 	struct rusage usage;
 	struct stat status;

@@ -1,2 +1,10 @@
 # Recordings of real runs, small, each with its origin in README.md.
-EXTRA_DIST += tests/data/README.md tests/data/cut_run.py tests/data/h200-train-eager.db.gz
+EXTRA_DIST += tests/data/README.md tests/data/cut_run.py tests/data/h200-train-eager.db.gz \
+	tests/data/sim-demo.wtrec
+
+# Takes the names of a machine out of a recording.
+if WT_PROGRAMS
+check_PROGRAMS += tests/data/strip_recording
+endif
+tests_data_strip_recording_SOURCES = tests/data/strip_recording.c
+tests_data_strip_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)

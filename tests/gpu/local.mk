@@ -21,6 +21,8 @@ EXTRA_DIST += \
 	tests/gpu/coverage.sh \
 	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
+	tests/gpu/record.sh \
+	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
 	tests/gpu/train.py \

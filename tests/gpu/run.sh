@@ -11,7 +11,8 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail coverage link eager compile profiler profiler-compile
-# preload-vs-run ranks cost; all of them by default. Each workload runs under plain LD_PRELOAD= and,
+# preload-vs-run ranks cost; all of them by default; and, only if named, record: recordings for
+# tests/data into $OUT/recordings. Each workload runs under plain LD_PRELOAD= and,
 # but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
 # README.md says what a section checks.
 #
@@ -20,6 +21,7 @@ set -u
 
 SECTIONS='occupancy waves tail coverage link eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost"
+MORE_SECTIONS=record
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
@@ -36,9 +38,9 @@ die() {
 
 check_arguments() {
   for section in "$@"; do
-    case " $SECTIONS " in
+    case " $SECTIONS $MORE_SECTIONS " in
       *" $section "*) ;;
-      *) die "no section \"$section\"; there are: $SECTIONS" ;;
+      *) die "no section \"$section\"; there are: $SECTIONS $MORE_SECTIONS" ;;
     esac
   done
 }
@@ -260,6 +262,7 @@ cost_of() {
 }
 
 . "$here/coverage.sh"
+. "$here/record.sh"
 
 run_section() {
   case $1 in
@@ -275,6 +278,7 @@ run_section() {
       ;;
     preload-vs-run) section_preload_vs_run ;;
     ranks) section_ranks ;;
+    record) section_record ;;
     cost) cost_of empty "$EMPTY_LAUNCHES" && cost_of graph ;;
   esac
 }

@@ -114,6 +114,8 @@ static void fill_header(struct synth *synth, const struct synth_options *options
 	         options->run_name ? options->run_name : "");
 	snprintf(h->run_tags, sizeof(h->run_tags), "%s",
 	         options->run_tags ? options->run_tags : "");
+	snprintf(h->record_dir, sizeof(h->record_dir), "%s",
+	         options->record_dir ? options->record_dir : "");
 	strcpy(h->executable, "/bin/synth");
 	strcpy(h->command, "synth --test");
 	snprintf(h->data_dir, sizeof(h->data_dir), "%s", data_dir);

@@ -29,6 +29,7 @@ struct synth {
 struct synth_options {
 	const char *run_key; /* NULL: "synth" */
 	const char *run_name, *run_tags;
+	const char *record_dir; /* NULL: no recording */
 	uint64_t cells[WT_RING_MAX]; /* 0: 4096 */
 	int32_t pid; /* 0: this process */
 	uint64_t start_ticks; /* 0: of this process */

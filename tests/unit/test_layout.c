@@ -102,7 +102,8 @@ static void test_segment(void)
 	AT(wt_segment_header, ancestor_count, 4888);
 	AT(wt_segment_header, ancestor, 4896);
 	SIZE(wt_ancestor, 16);
-	SIZE(wt_segment_header, 4896 + 32 * 16);
+	AT(wt_segment_header, record_dir, 4896 + 32 * 16);
+	SIZE(wt_segment_header, 4896 + 32 * 16 + 1024);
 	AT(wt_producer, ring, 0);
 	AT(wt_producer, launch_attempted, 512);
 	AT(wt_producer, graph_launch_attempted, 640);
