@@ -79,6 +79,9 @@ static int find_tally(struct rows *rows, int64_t process_id, struct tally **ret_
 		rows->tallies[at] = (struct tally){.process_id = process_id};
 		rows->tally_count++;
 	}
+	/* Known to the map: then there is an array. */
+	if (!rows->tallies)
+		return -EINVAL;
 	*ret_tally = &rows->tallies[at];
 	return 0;
 }
@@ -112,6 +115,8 @@ static int find_stat(struct rows *rows, int64_t process_id, int64_t config_id, i
 		                                .first_ns = INT64_MAX};
 		rows->stat_count++;
 	}
+	if (!rows->stats)
+		return -EINVAL;
 	*ret_stat = &rows->stats[at];
 	return 0;
 }
@@ -251,7 +256,7 @@ static int compare_kernels(struct wt_check *check, struct rows *rows)
 		uint32_t at = wt_map_get(&rows->tally_of, (uint64_t)id);
 
 		code = SQLITE_OK;
-		if (at != WT_MAP_NONE)
+		if (at != WT_MAP_NONE && rows->tallies)
 			t = &rows->tallies[at];
 		/* A graph launch's kernel may have no graph id: those two only as a sum. */
 		const struct counter counters[] = {
@@ -328,7 +333,7 @@ static int compare_stats(struct wt_check *check, struct rows *rows)
 
 		code = SQLITE_OK;
 		seen += at != WT_MAP_NONE;
-		err = at != WT_MAP_NONE
+		err = at != WT_MAP_NONE && rows->stats
 		              ? compare_stat(check, row, &rows->stats[at])
 		              : wt_check_add(check, "rollups", "config_stat", 1,
 		                             "process_id %" PRId64 " config_id %" PRId64
@@ -379,7 +384,7 @@ static int note_call(struct calls *calls, uint64_t tid, int64_t seq, int64_t ent
 	void *array = calls->last_ns;
 	int err;
 
-	if (at != WT_MAP_NONE) {
+	if (at != WT_MAP_NONE && calls->last_ns) {
 		if (entry_ns < calls->last_ns[at] - ORDER_SLACK_NS && !calls->disordered++)
 			calls->first_seq = seq;
 		calls->last_ns[at] = entry_ns;

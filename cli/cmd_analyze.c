@@ -284,7 +284,7 @@ static int print_result(const struct analyze_values *values, const struct wt_run
 static int run_analyze(void *opaque, int operand_count, char **operands)
 {
 	const struct analyze_values *values = opaque;
-	struct wt_rederived rederived;
+	struct wt_rederived rederived = {0};
 	struct wt_run_file run;
 	int code;
 

@@ -75,26 +75,26 @@ static void check_shared_memory(struct wt_doctor *doctor)
 /* ---- data directory */
 
 struct file_system {
-	unsigned magic;
 	const char *name;
+	unsigned magic;
 	bool is_network, is_fleeting;
 };
 
 static const struct file_system file_systems[] = {
-        {0xef53, "ext4", false, false},       {0x58465342, "xfs", false, false},
-        {0x9123683e, "btrfs", false, false},  {0x2fc12fc1, "zfs", false, false},
-        {0xf2f52010, "f2fs", false, false},   {0x01021994, "tmpfs", false, true},
-        {0x794c7630, "overlay", false, true}, {0x6969, "NFS", true, false},
-        {0x517b, "SMB", true, false},         {0xff534d42, "CIFS", true, false},
-        {0xfe534d42, "SMB2", true, false},    {0x01021997, "9p", true, false},
-        {0x0bd00bd0, "Lustre", true, false},  {0x47504653, "GPFS", true, false},
-        {0x00c36400, "Ceph", true, false},    {0x19830326, "BeeGFS", true, false},
-        {0x65735546, "FUSE", false, false},
+        {"ext4", 0xef53, false, false},       {"xfs", 0x58465342, false, false},
+        {"btrfs", 0x9123683e, false, false},  {"zfs", 0x2fc12fc1, false, false},
+        {"f2fs", 0xf2f52010, false, false},   {"tmpfs", 0x01021994, false, true},
+        {"overlay", 0x794c7630, false, true}, {"NFS", 0x6969, true, false},
+        {"SMB", 0x517b, true, false},         {"CIFS", 0xff534d42, true, false},
+        {"SMB2", 0xfe534d42, true, false},    {"9p", 0x01021997, true, false},
+        {"Lustre", 0x0bd00bd0, true, false},  {"GPFS", 0x47504653, true, false},
+        {"Ceph", 0x00c36400, true, false},    {"BeeGFS", 0x19830326, true, false},
+        {"FUSE", 0x65735546, false, false},
 };
 
 static struct file_system file_system_of(const char *path)
 {
-	struct file_system unknown = {0, "another file system", false, false};
+	struct file_system unknown = {"another file system", 0, false, false};
 	struct statfs fs;
 
 	if (statfs(path, &fs))

@@ -49,7 +49,8 @@ static void do_job(const struct job *job, int fd)
 	dup2(job->argv ? fd : null_fd, 1);
 	dup2(job->argv ? fd : null_fd, 2);
 	if (!job->argv) {
-		job->work(job->arg, fd);
+		if (job->work)
+			job->work(job->arg, fd);
 		_exit(0); /* no exit handlers: those of a driver may hang */
 	}
 	if (job->preload)

@@ -255,8 +255,6 @@ int wt_run_set_meta(struct wt_run *run, const char *key, const char *value);
 int wt_run_find_file(const struct wt_daemon *daemon, const char *key, char path[WT_PATH_BYTES]);
 /* Where this daemon is, such that no other writes the same run files: into daemon->place. */
 void wt_run_set_place(struct wt_daemon *daemon);
-/* What the run is called by: its id, and the end of its file's name. */
-unsigned wt_run_hash(const struct wt_daemon *daemon, const char *key);
 void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */

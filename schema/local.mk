@@ -49,7 +49,6 @@ endif
 tests_unit_test_recording_SOURCES = tests/unit/test_recording.c $(recording_case) tests/tap.h
 tests_unit_test_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
 # The fuzz target of the same: see its head for what it needs.
-EXTRA_DIST += tests/fuzz/fuzz_recording.c
 
 # The data dictionary moves with schema.sql.
 if WT_PROGRAMS

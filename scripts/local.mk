@@ -3,7 +3,7 @@ EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/q
 	scripts/format.sh scripts/lint.sh scripts/stress.sh \
 	scripts/fuzz.sh scripts/coverage.sh
 
-.PHONY: format check-format lint check-asan check-ubsan check-tsan check-aarch64 check-valgrind coverage \
+.PHONY: fuzz-targets format check-format lint check-asan check-ubsan check-tsan check-aarch64 check-valgrind coverage \
 	stress bench fuzz
 
 format:

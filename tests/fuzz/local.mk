@@ -7,6 +7,7 @@ fuzz_targets = \
 	tests/fuzz/fuzz_control \
 	tests/fuzz/fuzz_kernel_name \
 	tests/fuzz/fuzz_options \
+	tests/fuzz/fuzz_recording \
 	tests/fuzz/fuzz_run_file \
 	tests/fuzz/fuzz_segment \
 	tests/fuzz/fuzz_status
@@ -44,6 +45,10 @@ tests_fuzz_fuzz_kernel_name_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_options_SOURCES = tests/fuzz/fuzz_options.c
 tests_fuzz_fuzz_options_LDADD = $(fuzz_cli_libs)
 tests_fuzz_fuzz_options_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_recording_SOURCES = tests/fuzz/fuzz_recording.c tests/unit/recording_case.c \
+	tests/unit/recording_case.h
+tests_fuzz_fuzz_recording_LDADD = tests/fuzz/libfuzzdriver.a $(wt_store_libs) $(SQLITE_LIBS) -lm
+tests_fuzz_fuzz_recording_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_run_file_SOURCES = tests/fuzz/fuzz_run_file.c tests/unit/make_run.c
 tests_fuzz_fuzz_run_file_CPPFLAGS = $(AM_CPPFLAGS) -Dmain=make_run_main
 tests_fuzz_fuzz_run_file_CFLAGS = $(fuzz_cflags)
@@ -57,7 +62,6 @@ tests_fuzz_fuzz_status_LDADD = $(fuzz_cli_libs)
 tests_fuzz_fuzz_status_LDFLAGS = $(fuzz_ldflags)
 
 fuzz-targets: $(fuzz_targets)
-.PHONY: fuzz-targets
 
 EXTRA_DIST += tests/fuzz/README.md tests/fuzz/make_corpus.py tests/fuzz/corpus tests/fuzz/regress \
 	tests/fuzz/control.dict tests/fuzz/kernel_name.dict tests/fuzz/options.dict \

@@ -189,3 +189,10 @@ put("run_file", "raw", b"\x80SQLite format 3\0" + bytes(84))
 put("run_file", "endless", b"\1" + sql(
     "DROP VIEW kernel_idle",
     "CREATE VIEW kernel_idle AS WITH r(a) AS (SELECT 1 UNION ALL SELECT a+1 FROM r) SELECT * FROM r"))
+
+# ---- recording: the file as it is, and imported; the start of one that is cut
+data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "sim-demo.wtrec")
+with open(data, "rb") as recorded:
+    recording = recorded.read()
+put("recording", "whole", b"\x02" + recording[:4000])
+put("recording", "cut", b"\x00" + recording[:200])
