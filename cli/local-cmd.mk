@@ -35,6 +35,7 @@ wavetap_SOURCES = \
 	cli/sim_text.c \
 	cli/sim_time.c \
 	cli/simulate.h \
+	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h \
 	cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
@@ -58,6 +59,7 @@ wavetap_SOURCES = \
 	cli/cmd_simulate.c \
 	cli/cmd_status.c \
 	cli/cmd_timeline.c \
+	cli/cmd_steps.c \
 	cli/cmd_top.c
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
@@ -76,3 +78,8 @@ tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh
+
+TESTS += tests/unit/test_steps_cli.sh
+EXTRA_DIST += tests/unit/test_steps_cli.sh

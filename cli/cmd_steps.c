@@ -1,0 +1,643 @@
+/*
+ * cmd_steps.c - `wavetap steps`: the steps of a run, how long they take, which are slow and why.
+ * Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/kernel_name.h"
+#include "cli/phrase.h"
+#include "cli/report_sql.h"
+#include "cli/run_file.h"
+#include "cli/steps.h"
+#include "cli/table.h"
+#include "cli/top_json.h"
+
+#define SLOWEST_DEFAULT 5
+#define CANDIDATES_SHOWN 10
+
+struct steps_values {
+	const char *run, *marker;
+	int64_t slowest, process;
+	bool is_json, is_csv;
+};
+
+static const struct wt_option steps_options[] = {
+        {"slowest", 'n', WT_OPTION_NUMBER, "N", offsetof(struct steps_values, slowest), NULL,
+         "show the slowest N steps, 0 for all (default: 5; with --json and --csv all, in order)"},
+        {"step-marker", 'm', WT_OPTION_TEXT, "KERNEL", offsetof(struct steps_values, marker), NULL,
+         "a step begins at each launch of KERNEL: part of its name, a regular expression, or id:N"},
+        {"process", 0, WT_OPTION_NUMBER, "ID", offsetof(struct steps_values, process), NULL,
+         "the process with that id (default: the one with most launches)"},
+        {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct steps_values, is_json), NULL,
+         "one JSON object; fields in doc/json.md"},
+        {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct steps_values, is_csv), NULL,
+         "comma-separated values with a heading"},
+        WT_RUN_OPTION(struct steps_values, run),
+        {0},
+};
+
+/* ---- the kernel that marks */
+
+struct names {
+	char **raw, **shown;
+	int64_t *ids;
+	size_t count;
+};
+
+static void fini_names(struct names *names)
+{
+	for (size_t i = 0; i < names->count; i++)
+		free(names->raw[i]);
+	wt_kernel_name_free_all(names->shown, names->shown ? names->count : 0);
+	free(names->raw);
+	free(names->ids);
+}
+
+static int load_names(sqlite3 *db, struct names *names)
+{
+	size_t count = 0;
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, "SELECT kernel_id, name FROM kernel ORDER BY kernel_id", &s);
+
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		int64_t *id = wt_report_append(&names->ids, &count, sizeof(*id));
+		char **raw = id ? wt_report_append(&names->raw, &names->count, sizeof(*raw)) : NULL;
+
+		rc = raw ? wt_report_copy_text(s, 1, raw) : -ENOMEM;
+		if (rc)
+			break;
+		*id = sqlite3_column_int64(s, 0);
+	}
+	sqlite3_finalize(s);
+	if (rc || !names->count)
+		return rc;
+	return wt_kernel_name_shorten_all((const char *const *)names->raw, names->count,
+	                                  &names->shown);
+}
+
+/* How a name may match: in this order, and the first way that finds any kernel decides. */
+enum { MATCH_WHOLE, MATCH_PART, MATCH_REGEX, MATCH_MAX };
+
+static bool is_match(const struct names *names, size_t i, const char *spec, int how,
+                     const regex_t *regex)
+{
+	char *full = wt_kernel_name_demangle(names->raw[i]);
+	const char *shown = names->shown[i];
+	bool result = false;
+
+	if (how == MATCH_WHOLE)
+		result = !strcmp(shown, spec) || !strcmp(names->raw[i], spec) ||
+		         (full && !strcmp(full, spec));
+	else if (how == MATCH_PART)
+		result = strstr(shown, spec) || (full && strstr(full, spec));
+	else
+		result = !regexec(regex, shown, 0, NULL, 0) ||
+		         (full && !regexec(regex, full, 0, NULL, 0));
+	free(full);
+	return result;
+}
+
+/* An enum wt_exit, after a message. */
+static int find_in_names(const struct names *names, const char *spec, const regex_t *regex,
+                         int64_t *ret_id)
+{
+	for (int how = MATCH_WHOLE; how < (regex ? MATCH_MAX : MATCH_REGEX); how++) {
+		size_t found = 0, shown = 0;
+
+		for (size_t i = 0; i < names->count; i++)
+			if (is_match(names, i, spec, how, regex) && found++ == 0)
+				*ret_id = names->ids[i];
+		if (found == 1)
+			return WT_EXIT_FINE;
+		if (found == 0)
+			continue;
+		wt_cli_error("--step-marker: \"%s\" matches %zu kernels; which one?", spec, found);
+		for (size_t i = 0; i < names->count && shown < CANDIDATES_SHOWN; i++)
+			if (is_match(names, i, spec, how, regex) && ++shown)
+				wt_cli_error("  id:%" PRId64 "  %s", names->ids[i],
+				             names->shown[i]);
+		return WT_EXIT_USAGE;
+	}
+	return wt_cli_usage_error("steps", "--step-marker: no kernel of the run is called \"%s\"",
+	                          spec);
+}
+
+static int find_by_name(const struct names *names, const char *spec, int64_t *ret_id)
+{
+	regex_t regex;
+	bool is_regex = !regcomp(&regex, spec, REG_EXTENDED | REG_NOSUB);
+	int code = find_in_names(names, spec, is_regex ? &regex : NULL, ret_id);
+
+	if (is_regex)
+		regfree(&regex);
+	return code;
+}
+
+static int find_by_id(const struct names *names, const char *text, int64_t *ret_id)
+{
+	char *end;
+
+	errno = 0;
+	*ret_id = strtoll(text, &end, 10);
+	for (size_t i = 0; *text && !*end && !errno && i < names->count; i++)
+		if (names->ids[i] == *ret_id)
+			return WT_EXIT_FINE;
+	return wt_cli_usage_error("steps", "--step-marker: no kernel of the run has the id \"%s\"",
+	                          text);
+}
+
+static int find_marker(const struct wt_run_file *run, const char *spec, int64_t *ret_id)
+{
+	struct names names = {0};
+	int rc = load_names(run->db, &names);
+	int code = WT_EXIT_FAILED;
+
+	if (rc) {
+		wt_cli_error("%s: %s", run->info.path,
+		             rc == -EIO ? sqlite3_errmsg(run->db) : strerror(-rc));
+	} else if (!strncmp(spec, "id:", 3)) {
+		code = find_by_id(&names, spec + 3, ret_id);
+	} else {
+		code = find_by_name(&names, spec, ret_id);
+	}
+	fini_names(&names);
+	return code;
+}
+
+/* ---- statistics */
+
+/* Of the steady steps, in ns. */
+struct times {
+	int64_t count, min_ns, median_ns, max_ns;
+	double mean_ns, deviation_ns; /* of the population */
+	int64_t median_busy_ns, median_launches;
+};
+
+static int by_value(const void *left, const void *right)
+{
+	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static int64_t time_of(const struct wt_run_step *step)
+{
+	return step->end_ns - step->start_ns;
+}
+
+static int64_t busy_of(const struct wt_run_step *step)
+{
+	return step->busy_ns;
+}
+
+static int64_t launches_of(const struct wt_run_step *step)
+{
+	return step->launches;
+}
+
+/* Nearest rank of the steady ones; sorts them into `values`. */
+static int64_t median_of(const struct wt_run_steps *steps, int64_t (*get)(const struct wt_run_step *),
+                         int64_t *values)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < steps->count; i++)
+		if (steps->steps[i].is_steady)
+			values[count++] = get(&steps->steps[i]);
+	qsort(values, count, sizeof(*values), by_value);
+	return count ? values[(count - 1) / 2] : 0;
+}
+
+static int compute_times(const struct wt_run_steps *steps, struct times *times)
+{
+	int64_t *values = calloc(steps->count + 1, sizeof(*values));
+	double squares = 0;
+
+	*times = (struct times){0};
+	if (!values)
+		return -ENOMEM;
+	times->count = (int64_t)steps->found.steady_count;
+	times->median_busy_ns = median_of(steps, busy_of, values);
+	times->median_launches = median_of(steps, launches_of, values);
+	times->median_ns = median_of(steps, time_of, values);
+	if (times->count) {
+		times->min_ns = values[0];
+		times->max_ns = values[times->count - 1];
+		for (int64_t i = 0; i < times->count; i++)
+			times->mean_ns += (double)values[i] / (double)times->count;
+		for (int64_t i = 0; i < times->count; i++)
+			squares += ((double)values[i] - times->mean_ns) *
+			           ((double)values[i] - times->mean_ns);
+		times->deviation_ns = sqrt(squares / (double)times->count);
+	}
+	free(values);
+	return 0;
+}
+
+/* ---- rows */
+
+static const struct wt_table_column columns[] = {
+        {"step", "STEP", WT_TABLE_RIGHT, 0, 0, 0},
+        {"kind", "KIND", WT_TABLE_LEFT, 0, 0, 0},
+        {"start_ns", "START", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"end_ns", "END", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"time_ns", "TIME", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "LAUNCHES", WT_TABLE_RIGHT, 0, 0, 0},
+        {"busy_ns", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"gap_ns", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"more_ns", "MORE", WT_TABLE_RIGHT, 0, 0, 0},
+        {"more_busy_ns", "IN KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"more_gap_ns", "IN GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+};
+
+static const char *kind_of(const struct wt_run_steps *steps, size_t i)
+{
+	if (steps->steps[i].is_steady)
+		return "steady";
+	return i < steps->found.steady_first || !steps->found.steady_count ? "start-up" : "odd";
+}
+
+static void add_signed(struct wt_table *table, int64_t ns)
+{
+	char number[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 1];
+
+	snprintf(text, sizeof(text), "%s%s", ns > 0 ? "+" : ns < 0 ? "-" : "",
+	         wt_text_ns(number, ns < 0 ? -ns : ns));
+	wt_table_add_int(table, ns, text);
+}
+
+static void add_row(struct wt_table *table, const struct wt_run_steps *steps, size_t i,
+                    const struct times *times)
+{
+	const struct wt_run_step *step = &steps->steps[i];
+	int64_t time_ns = time_of(step), more_ns = time_ns - times->median_ns;
+	int64_t more_busy_ns = step->busy_ns - times->median_busy_ns;
+	char a[WT_TEXT_NUMBER_BYTES];
+
+	wt_table_row(table, 0);
+	wt_table_add_int(table, (int64_t)i + 1, NULL);
+	wt_table_add_string(table, kind_of(steps, i), NULL);
+	wt_table_add_int(table, step->start_ns, NULL);
+	wt_table_add_int(table, step->end_ns, NULL);
+	wt_table_add_int(table, time_ns, wt_text_ns(a, time_ns));
+	wt_table_add_int(table, step->launches, wt_text_count(a, step->launches));
+	if (steps->is_gpu_time) {
+		wt_table_add_int(table, step->busy_ns, wt_text_ns(a, step->busy_ns));
+		wt_table_add_int(table, time_ns - step->busy_ns,
+		                 wt_text_ns(a, time_ns - step->busy_ns));
+	} else {
+		wt_table_add_null(table);
+		wt_table_add_null(table);
+	}
+	add_signed(table, more_ns);
+	if (steps->is_gpu_time) {
+		add_signed(table, more_busy_ns);
+		add_signed(table, more_ns - more_busy_ns);
+	}
+}
+
+static int by_slowness(const void *left, const void *right, void *context)
+{
+	const struct wt_run_step *steps = context;
+	size_t a = *(const size_t *)left, b = *(const size_t *)right;
+	int64_t x = time_of(&steps[a]), y = time_of(&steps[b]);
+
+	if (x != y)
+		return x > y ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* The slowest `limit` steps, slowest first; limit < 0: all, in order. NULL: out of memory. */
+static struct wt_table *make_table(const struct wt_run_steps *steps, const struct times *times,
+                                   int64_t limit)
+{
+	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	size_t *order = calloc(steps->count + 1, sizeof(*order));
+	size_t count = steps->count;
+
+	if (!table || !order) {
+		wt_table_destroy(table);
+		free(order);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		order[i] = i;
+	if (limit >= 0 && count)
+		qsort_r(order, count, sizeof(*order), by_slowness, steps->steps);
+	if (limit > 0 && (uint64_t)limit < count)
+		count = (size_t)limit;
+	for (size_t i = 0; i < count; i++)
+		add_row(table, steps, order[i], times);
+	free(order);
+	return table;
+}
+
+/* ---- output */
+
+struct view {
+	const struct wt_run_file *run;
+	const struct wt_run_steps *steps;
+	const struct wt_report *losses;
+	struct times times;
+};
+
+static const char *beginning_of(const struct wt_run_steps *steps)
+{
+	if (steps->is_marked)
+		return "marker";
+	if (steps->found.is_at_update)
+		return "optimizer";
+	return steps->found.is_at_gap ? "gap" : "anchor";
+}
+
+static void put_number(struct wt_json *json, const char *key, int64_t value, bool is_known)
+{
+	wt_json_key(json, key);
+	if (is_known)
+		wt_json_int(json, value);
+	else
+		wt_json_null(json);
+}
+
+static void put_steady(struct wt_json *json, const struct view *view)
+{
+	const struct wt_run_steps *steps = view->steps;
+	const struct times *times = &view->times;
+
+	wt_json_key(json, "steady");
+	if (!times->count) {
+		wt_json_null(json);
+		return;
+	}
+	wt_json_object_begin(json);
+	put_number(json, "first_step", (int64_t)steps->found.steady_first + 1, true);
+	put_number(json, "last_step", (int64_t)steps->found.steady_end, true);
+	put_number(json, "steps", times->count, true);
+	put_number(json, "start_ns", steps->steady_start_ns, true);
+	put_number(json, "end_ns", steps->steady_end_ns, true);
+	put_number(json, "min_ns", times->min_ns, true);
+	wt_json_key(json, "mean_ns");
+	wt_json_double(json, times->mean_ns);
+	put_number(json, "median_ns", times->median_ns, true);
+	put_number(json, "max_ns", times->max_ns, true);
+	wt_json_key(json, "deviation_ns");
+	wt_json_double(json, times->deviation_ns);
+	put_number(json, "median_busy_ns", times->median_busy_ns, steps->is_gpu_time);
+	put_number(json, "median_launches", times->median_launches, true);
+	wt_json_object_end(json);
+}
+
+static void put_found(struct wt_json *json, const struct view *view)
+{
+	const struct wt_run_steps *steps = view->steps;
+	bool is_found = steps->found.reason == WT_STEPS_FOUND;
+
+	wt_json_key(json, "steps");
+	wt_json_object_begin(json);
+	wt_json_key(json, "is_found");
+	wt_json_bool(json, is_found);
+	wt_json_key(json, "reason");
+	wt_json_string(json, wt_steps_reason_text(steps->found.reason));
+	wt_json_key(json, "confidence");
+	wt_json_fixed(json, steps->found.confidence, 3);
+	put_number(json, "count", (int64_t)steps->count, is_found);
+	put_number(json, "period_launches", (int64_t)steps->found.period_items,
+	           steps->found.period_items > 0);
+	put_number(json, "outer_period_launches", (int64_t)steps->found.outer_items,
+	           steps->found.outer_items > 0);
+	wt_json_key(json, "begins_at");
+	wt_json_string(json, is_found ? beginning_of(steps) : NULL);
+	wt_json_key(json, "clock");
+	wt_json_string(json, steps->is_gpu_time ? "gpu" : "calls");
+	put_number(json, "process_id", steps->process_id, true);
+	put_number(json, "launches", steps->launches, true);
+	wt_json_key(json, "is_one_thread");
+	wt_json_bool(json, steps->is_of_thread);
+	put_number(json, "startup_ns", is_found ? steps->steady_start_ns - steps->first_ns : 0,
+	           view->times.count > 0);
+	put_number(json, "after_ns", is_found ? steps->last_ns - steps->steady_end_ns : 0,
+	           view->times.count > 0);
+	put_steady(json, view);
+	wt_json_object_end(json);
+}
+
+static int print_json(const struct view *view, struct wt_table *table)
+{
+	struct wt_json json;
+
+	wt_json_init(&json, stdout, true);
+	wt_json_object_begin(&json);
+	wt_json_put_run(&json, view->run);
+	wt_json_key(&json, "loss");
+	wt_json_put_loss(&json, &view->losses->loss);
+	wt_json_put_incomplete(&json, view->losses);
+	put_found(&json, view);
+	wt_json_key(&json, "rows");
+	(void)wt_table_print_json(table, &json);
+	wt_json_object_end(&json);
+	return wt_json_finish(&json);
+}
+
+static void print_head(struct wt_phrase *line, const struct view *view)
+{
+	const struct wt_run_steps *steps = view->steps;
+	char a[WT_TEXT_NUMBER_BYTES];
+
+	wt_phrase_add(line, "run %s", view->run->info.id);
+	if (view->run->info.name[0])
+		wt_phrase_add(line, "%s", view->run->info.name);
+	if (steps->processes > 1)
+		wt_phrase_add(line, "process %" PRId64 " (pid %" PRId64 ") of %" PRId64,
+		              steps->process_id, steps->pid, steps->processes);
+	if (steps->is_marked)
+		wt_phrase_add(line, "%s steps, as marked", wt_text_count(a, (int64_t)steps->count));
+	else
+		wt_phrase_add(line, "%s steps found, confidence %.2f",
+		              wt_text_count(a, (int64_t)steps->count), steps->found.confidence);
+	wt_phrase_add(line, "%s launches each",
+	              wt_text_count(a, (int64_t)steps->found.period_items));
+	if (steps->found.is_at_update)
+		wt_phrase_add(line, "beginning after the optimizer");
+	else if (!steps->is_marked)
+		wt_phrase_add(line, "beginning at %s",
+		              steps->found.is_at_gap ? "a gap of the host"
+		                                     : "some place that recurs");
+	if (steps->is_of_thread)
+		wt_phrase_add(line, "of one thread: all together have none");
+	wt_phrase_end(line);
+}
+
+static void print_steady(struct wt_phrase *line, const struct view *view)
+{
+	const struct wt_run_steps *steps = view->steps;
+	const struct times *times = &view->times;
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+
+	if (!times->count) {
+		wt_phrase_add(line, "none is steady");
+		wt_phrase_end(line);
+		return;
+	}
+	wt_phrase_add(line, "steady: %s of steps %zu to %zu", wt_text_count(a, times->count),
+	              steps->found.steady_first + 1, steps->found.steady_end);
+	wt_phrase_add(line, "start-up %s",
+	              wt_text_ns(a, steps->steady_start_ns - steps->first_ns));
+	wt_phrase_add(line, "after them %s", wt_text_ns(a, steps->last_ns - steps->steady_end_ns));
+	wt_phrase_end(line);
+	wt_phrase_add(line, "a steady step: mean %s", wt_text_ns(a, (int64_t)times->mean_ns));
+	wt_phrase_add(line, "median %s", wt_text_ns(a, times->median_ns));
+	wt_phrase_add(line, "min %s", wt_text_ns(a, times->min_ns));
+	wt_phrase_add(line, "max %s", wt_text_ns(a, times->max_ns));
+	wt_phrase_add(line, "deviation %s", wt_text_ns(a, (int64_t)times->deviation_ns));
+	if (steps->is_gpu_time)
+		wt_phrase_add(line, "median in kernels %s (%s%%)",
+		              wt_text_ns(a, times->median_busy_ns),
+		              wt_text_percent(b, (double)times->median_busy_ns,
+		                              (double)times->median_ns));
+	else
+		wt_phrase_add(line, "from call to call: kernels have no times");
+	wt_phrase_end(line);
+}
+
+static int print_text(const struct view *view, struct wt_table *table)
+{
+	struct wt_text_terminal terminal;
+	struct wt_phrase line;
+	int rc;
+
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	wt_phrase_init(&line, stdout, &terminal);
+	print_head(&line, view);
+	print_steady(&line, view);
+	printf("slowest; MORE: than the median of the steady ones\n");
+	rc = wt_table_print_text(table, stdout, &terminal);
+	if (!rc && wt_report_kernels_lost(&view->losses->loss)) {
+		char a[WT_TEXT_NUMBER_BYTES];
+
+		wt_phrase_add(&line, "lost %s kernels: steps may have had more",
+		              wt_text_count(a, wt_report_kernels_lost(&view->losses->loss)));
+		wt_phrase_end(&line);
+	}
+	return rc;
+}
+
+/* What to do when there are none, on stderr. */
+static void explain_none(const struct view *view)
+{
+	const struct wt_run_steps *steps = view->steps;
+	const struct wt_steps *found = &steps->found;
+
+	if (steps->is_marked) {
+		wt_cli_error("run %s has no steps: the marker was launched less than twice",
+		             view->run->info.id);
+		return;
+	}
+	wt_cli_error("no steps found in run %s: %s", view->run->info.id,
+	             wt_steps_reason_text(found->reason));
+	if (found->reason == WT_STEPS_AMBIGUOUS && found->outer_items)
+		wt_cli_error("every %zu launches, within a loop of %zu", found->period_items,
+		             found->outer_items);
+	else if (found->reason == WT_STEPS_AMBIGUOUS || found->reason == WT_STEPS_UNSURE)
+		wt_cli_error("every %zu launches, confidence %.2f", found->period_items,
+		             found->confidence);
+	wt_cli_error("if a kernel is launched once a step, name it: --step-marker KERNEL");
+}
+
+static int print_steps(const struct steps_values *values, struct view *view)
+{
+	bool is_found = view->steps->found.reason == WT_STEPS_FOUND;
+	int64_t limit = values->slowest;
+	struct wt_table *table;
+	int rc = compute_times(view->steps, &view->times);
+
+	if (rc)
+		return wt_cli_output_result(rc);
+	if (limit < 0 && !values->is_json && !values->is_csv)
+		limit = SLOWEST_DEFAULT;
+	table = make_table(view->steps, &view->times, limit);
+	rc = -ENOMEM;
+	if (table && values->is_json)
+		rc = print_json(view, table);
+	else if (table && values->is_csv)
+		rc = wt_table_print_csv(table, stdout);
+	else if (table)
+		rc = is_found ? print_text(view, table) : 0;
+	wt_table_destroy(table);
+	if (!rc && !is_found) {
+		explain_none(view);
+		return WT_EXIT_NO_DATA;
+	}
+	return wt_cli_output_result(rc);
+}
+
+static int show(const struct steps_values *values, const struct wt_run_file *run)
+{
+	struct wt_steps_query query = {values->process, -1};
+	struct wt_run_steps steps = {0};
+	struct wt_report losses = {0};
+	struct view view = {run, &steps, &losses, {0}};
+	int code = values->marker ? find_marker(run, values->marker, &query.marker_kernel_id)
+	                          : WT_EXIT_FINE;
+	int rc;
+
+	if (code)
+		return code;
+	rc = wt_run_steps_load(run->db, &query, &steps);
+	if (!rc)
+		rc = wt_report_load_losses(run->db, &losses);
+	if (rc == -ENOENT) {
+		wt_cli_error("run %s has no launches%s", run->info.id,
+		             values->process >= 0 ? " of a process with that id" : "");
+		code = WT_EXIT_NO_DATA;
+	} else if (rc) {
+		wt_cli_error("%s: %s", run->info.path,
+		             rc != -EIO         ? strerror(-rc)
+		             : steps.problem[0] ? steps.problem
+		                                : losses.problem);
+		code = WT_EXIT_FAILED;
+	} else {
+		code = print_steps(values, &view);
+	}
+	wt_run_steps_fini(&steps);
+	wt_report_fini(&losses);
+	return code;
+}
+
+static int run_steps(void *opaque, int operand_count, char **operands)
+{
+	const struct steps_values *values = opaque;
+	struct wt_run_file run;
+	int code;
+
+	(void)operand_count;
+	(void)operands;
+	if (values->is_json && values->is_csv)
+		return wt_cli_usage_error("steps", "--json and --csv exclude each other");
+	code = wt_run_file_open(values->run, &run);
+	if (code)
+		return code;
+	code = show(values, &run);
+	wt_run_file_close(&run);
+	return code;
+}
+
+const struct wt_command wt_cmd_steps = {
+        .name = "steps",
+        .summary = "the steps of a loop, found from what is launched, and the slowest",
+        .details = "Steps are found from sequences of launches that come back; nothing in the\n"
+                   "program need mark them. Where it can't be told what is a step, none are found\n"
+                   "(exit code 3): then name a kernel that is launched once a step.\n",
+        .options = steps_options,
+        .values_bytes = sizeof(struct steps_values),
+        .run = run_steps,
+};
