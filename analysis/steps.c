@@ -21,7 +21,9 @@ static double cover_of(const struct wt_step_level *level)
 
 static bool is_usable(const struct wt_step_level *level, size_t count)
 {
+	/* Alike ones that take turns with others are half of something. */
 	return level->alike >= WT_STEPS_LEAST && cover_of(level) >= COVER_LEAST &&
+	       level->in_a_row * 2 >= level->alike - 1 &&
 	       (double)level->region_items >= REGION_LEAST * (double)count;
 }
 
@@ -52,6 +54,8 @@ static size_t after_update(const struct wt_step_item *items, size_t count, size_
 		while (i + quiet < count && quiet < period &&
 		       !(items[i + quiet].flags & WT_STEP_ITEM_UPDATE))
 			quiet++;
+		if (i + quiet == count)
+			quiet = period; /* the data end: who knows what would have come */
 		if (quiet > longest) {
 			longest = quiet;
 			best = i;
@@ -236,9 +240,6 @@ static bool has_strange_loop(const struct wt_step_level *chosen, const struct wt
 }
 
 /* From the outermost usable level inwards, as long as the next one is a step rather. */
-#ifdef DEBUG
-#include <stdio.h>
-#endif
 static struct choice choose(const struct wt_step_data *data, struct wt_step_level *levels,
                             size_t level_count)
 {
@@ -247,9 +248,6 @@ static struct choice choose(const struct wt_step_data *data, struct wt_step_leve
 	for (size_t i = 0; i < level_count; i++) {
 		int points;
 
-#ifdef DEBUG
-		printf("level %zu: period %zu width %u count %zu score %.2f alike %zu/%zu cover %.2f region %zu gap %d (%ld) upd %zu pts %d\n", i, levels[i].anchor.period, levels[i].anchor.width, levels[i].anchor.count, levels[i].anchor.score, levels[i].alike, levels[i].segments, cover_of(&levels[i]), levels[i].region_items, levels[i].has_gap, (long)levels[i].gap_ns, levels[i].update_items, wt_steps_points(data, &levels[i], choice.level, levels, level_count));
-#endif
 		if (!is_usable(&levels[i], data->count))
 			continue;
 		if (!choice.level) {
@@ -419,7 +417,7 @@ static int anchor_of_marks(const uint32_t *marks, size_t mark_count, size_t coun
 	for (size_t i = 0; i + 1 < mark_count; i++)
 		lengths[i] = marks[i + 1] - marks[i];
 	qsort(lengths, mark_count - 1, sizeof(*lengths), by_length);
-	anchor->period = lengths[(mark_count - 1) / 2];
+	anchor->period = lengths[(mark_count - 2) / 2];
 	free(lengths);
 	if (wt_steps_is_near(count - marks[mark_count - 1], anchor->period, 32))
 		anchor->at[anchor->count++] = (uint32_t)count;

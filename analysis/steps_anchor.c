@@ -110,25 +110,47 @@ static double score_of(const struct search *search, const struct place *group, s
 	return share * (double)regular / (double)(count - 1);
 }
 
+/* The group as an anchor of its own. *ret_longest: its longest distance. */
 static int judge_group(struct search *search, const struct place *group, size_t count,
-                       unsigned width)
+                       unsigned width, size_t *ret_longest)
 {
 	struct wt_step_anchor found = {.count = count, .width = width};
 
+	*ret_longest = 0;
 	if (count <= WT_STEPS_LEAST)
 		return 0;
 	for (size_t i = 0; i + 1 < count; i++)
 		search->distances[i] = group[i + 1].at - group[i].at;
 	qsort(search->distances, count - 1, sizeof(*search->distances), by_value);
 	found.period = search->distances[(count - 1) / 2];
+	*ret_longest = search->distances[count - 2];
 	if (!is_possible(search, group, found.period))
 		return 0;
 	found.score = score_of(search, group, count, found.period);
 	return found.score > 0 ? keep(search, group, count, &found) : 0;
 }
 
+/*
+ * Of something that comes in bursts (an optimizer that takes one tensor after the other), where a
+ * burst begins: after a distance of at least half the longest. Reorders the group.
+ */
+static int judge_bursts(struct search *search, struct place *group, size_t count, size_t longest)
+{
+	size_t kept = 0, previous = 0, unused;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = group[i].at;
+
+		if (i && at - previous >= longest / 2)
+			group[kept++].at = (uint32_t)at;
+		previous = at;
+	}
+	return judge_group(search, group, kept, 1, &unused);
+}
+
 static int judge_width(struct search *search, size_t places, unsigned width)
 {
+	size_t longest;
 	int rc = 0;
 
 	for (size_t i = 0; i < places; i++)
@@ -137,7 +159,9 @@ static int judge_width(struct search *search, size_t places, unsigned width)
 	for (size_t i = 0, end; i < places && !rc; i = end) {
 		for (end = i + 1; end < places && search->places[end].hash == search->places[i].hash;)
 			end++;
-		rc = judge_group(search, search->places + i, end - i, width);
+		rc = judge_group(search, search->places + i, end - i, width, &longest);
+		if (!rc && width == 1 && longest)
+			rc = judge_bursts(search, search->places + i, end - i, longest);
 	}
 	return rc;
 }

@@ -40,6 +40,7 @@ struct wt_step_level {
 	/* The region: the stretch [first_alike, last_alike] in which most segments are alike. */
 	size_t first_alike, last_alike;
 	size_t alike; /* such segments in it; 0: there is none */
+	size_t in_a_row; /* of these, right after another one */
 	size_t exact; /* of these, within 2 % of the period */
 	size_t region_items;
 	int64_t alike_weight, region_weight; /* items or ns */

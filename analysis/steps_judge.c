@@ -82,8 +82,9 @@ static int compare_outer(size_t class_count, const struct wt_step_level *inner,
 	rest->has_update = outer->update_items > 0;
 	if (count_repeats(inner, outer, rest))
 		return -1;
+	/* What varies from turn to turn (kernels chosen by the length of a sequence) says nothing. */
 	for (size_t c = 0; c < class_count; c++) {
-		double more = outer->typical[c] - rest->segments * inner->typical[c];
+		double more = outer->constant[c] - rest->segments * inner->typical[c];
 
 		if (more > 0)
 			rest->all_items += more;

@@ -167,6 +167,7 @@ static void find_region(struct wt_step_level *level, const struct wt_step_data *
 		if (!level->is_alike[i])
 			continue;
 		level->alike++;
+		level->in_a_row += i > level->first_alike && level->is_alike[i - 1];
 		level->exact += wt_steps_is_near(length_of(level, i), level->anchor.period, 50);
 		level->alike_weight += weight_of(level, data, i);
 	}
