@@ -7,9 +7,10 @@
 
 #include "analysis/steps_internal.h"
 
-#define COVER_LEAST 0.6 /* of a level's region in alike segments */
+#define COVER_LEAST 0.5 /* of a level's region in alike segments */
 #define REGION_LEAST 0.3 /* of the items in the region */
 #define CONFIDENCE_LEAST 0.5
+#define ORDER_LEAST 0.4 /* of launches in the same order as in the step before */
 #define STRANGE_SCORE 0.7 /* of an anchor whose segments are not alike */
 #define SLOW_RATIO 1.5 /* alike steps at the start that take so much longer still warm up */
 
@@ -30,7 +31,7 @@ static bool is_usable(const struct wt_step_level *level, size_t count)
 static double confidence_of(const struct wt_step_level *level, int points)
 {
 	double number = (double)level->alike / 8;
-	double exact = (double)level->exact / (0.6 * (double)level->alike);
+	double exact = (double)level->exact / (0.75 * (double)level->alike);
 	double doubt = points >= 4 ? 1 : points == 3 ? 0.9 : points == 2 ? 0.75 : 0.4;
 
 	if (level->alike == 0)
@@ -145,7 +146,8 @@ static int by_time(const void *left, const void *right)
 /* From its first launch to that of the next step; the last in the data: to its own last launch. */
 static int64_t time_of(const struct wt_step_item *items, size_t count, const struct wt_step *step)
 {
-	return items[step->end < count ? step->end : count - 1].time_ns - items[step->first].time_ns;
+	return items[step->end < count ? step->end : count - 1].time_ns -
+	       items[step->first].time_ns;
 }
 
 /* Alike steps are steady, but for those at the start that are slow: something is loaded there. */
@@ -232,10 +234,16 @@ static bool has_strange_loop(const struct wt_step_level *chosen, const struct wt
 {
 	if (chosen->graph_repeats >= WT_STEPS_LEAST)
 		return true;
-	for (size_t i = 0; i < level_count; i++)
-		if (levels[i].anchor.period * 2 <= chosen->anchor.period + chosen->anchor.period / 8 &&
-		    levels[i].anchor.score >= STRANGE_SCORE && cover_of(&levels[i]) < COVER_LEAST)
+	for (size_t i = 0; i < level_count; i++) {
+		const struct wt_step_level *one = &levels[i];
+
+		if (one->anchor.period * 2 > chosen->anchor.period + chosen->anchor.period / 8 ||
+		    cover_of(one) >= COVER_LEAST)
+			continue;
+		if (one->anchor.score >= STRANGE_SCORE ||
+		    (one->update_items && one->region_items * 2 >= chosen->region_items))
 			return true;
+	}
 	return false;
 }
 
@@ -252,7 +260,8 @@ static struct choice choose(const struct wt_step_data *data, struct wt_step_leve
 			continue;
 		if (!choice.level) {
 			choice.level = &levels[i];
-			choice.points = wt_steps_points(data, &levels[i], NULL, levels, level_count);
+			choice.points =
+			        wt_steps_points(data, &levels[i], NULL, levels, level_count);
 			continue;
 		}
 		points = wt_steps_points(data, &levels[i], choice.level, levels, level_count);
@@ -288,6 +297,8 @@ static int settle(const struct wt_step_data *data, struct choice *choice, struct
 	steps->period_items = level->anchor.period;
 	steps->outer_items = choice->outer_items;
 	steps->confidence = confidence_of(level, choice->points);
+	if (wt_step_level_order(level, data) < ORDER_LEAST)
+		return 0; /* the same launches in any order: no loop */
 	if (choice->is_ambiguous || choice->points < 2) {
 		steps->reason = WT_STEPS_AMBIGUOUS;
 		return 0;
@@ -366,8 +377,8 @@ static int prepare(const struct wt_step_item *items, size_t count, struct wt_ste
 	distinct = sort_signatures(items, count, sorted);
 	data->class_count = distinct < WT_STEPS_CLASSES_MAX ? distinct : WT_STEPS_CLASSES_MAX;
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t *at = bsearch(&items[i].signature, sorted, distinct,
-		                             sizeof(*sorted), by_signature);
+		const uint64_t *at = bsearch(&items[i].signature, sorted, distinct, sizeof(*sorted),
+		                             by_signature);
 
 		data->classes[i] = (uint16_t)((size_t)(at - sorted) % WT_STEPS_CLASSES_MAX);
 		data->has_graphs = data->has_graphs || items[i].flags & WT_STEP_ITEM_GRAPH;

@@ -6,22 +6,25 @@
  * configuration, so that another sequence length is the same kernel) or a whole graph (which
  * graph). In order of launch.
  *
- * 1. Anchors: runs of 1, 2, 4 or 8 signatures that come back at nearly the same distance.
+ * 1. Anchors: runs of 1, 2, 4 or 8 signatures, and beginnings of bursts of one, that come back at
+ *    nearly the same distance.
  * 2. A level is an anchor whose segments are alike: as long as the typical one (within a quarter),
- *    and of the same signatures (7 of 10). A program has several: layers within steps, steps within
+ *    and of the same signatures (6 of 10). A program has several: layers within steps, steps within
  *    "ten steps and a log line".
  * 3. From the outermost level inwards: is the next level inside a step of its own, or the body of a
  *    loop inside the step? What speaks for which, in points, is in steps_judge.c: kernels of
  *    optimizers, a gap of the host at each of its boundaries, loops within it, against kernels that
  *    only the outer one has. 32 equal layers have other kernels around them that layers lack, no gap
  *    between them and no loop inside. Where the points do not decide, no steps are found.
+ * 4. The launches must come in the same order from step to step (4 of 10, in runs of four): the same
+ *    ones in any order are no loop.
  *
  * A step begins after the kernels of the optimizer, if it has such; else at its largest gap, if
  * that one is at the same place in 7 of 10 steps and at least twice as long as the next; else at
  * the anchor, which is some place that recurs.
  *
- * Pure: no I/O, no clock; any thread. Time O(n log n). Memory while it works: about 100 bytes an
- * item, and 24 bytes a step of the result.
+ * Pure: no I/O, no clock; any thread. Time O(n log n). Memory while it works: about 80 bytes an
+ * item and 12 MB; and 24 bytes a step of the result.
  */
 #ifndef WT_STEPS_H
 #define WT_STEPS_H
@@ -62,8 +65,9 @@ struct wt_steps {
 	enum wt_steps_reason reason;
 	/*
 	 * 0 to 1; at least 0.5 where found. Product of the share of items in steps that are alike,
-	 * from the first such to the last; of sqrt(alike steps / 8), at most 1; and of the points:
-	 * 1 for four or more (no doubt what a step is), 0.9 for three, 0.75 for two, 0.4 below.
+	 * from the first such to the last (of time, if there are graphs); of alike steps / 8, at
+	 * most 1; of the share of them that are within 2 % of the period / 0.75, at most 1; and of
+	 * the points: 1 for four or more (no doubt what a step is), 0.9 for three, 0.75 for two.
 	 */
 	double confidence;
 	size_t period_items; /* median of alike steps; also the candidate's where not found, or 0 */

@@ -157,7 +157,8 @@ static int judge_width(struct search *search, size_t places, unsigned width)
 		search->places[i] = (struct place){search->hashes[i], (uint32_t)i};
 	qsort(search->places, places, sizeof(*search->places), by_hash);
 	for (size_t i = 0, end; i < places && !rc; i = end) {
-		for (end = i + 1; end < places && search->places[end].hash == search->places[i].hash;)
+		for (end = i + 1;
+		     end < places && search->places[end].hash == search->places[i].hash;)
 			end++;
 		rc = judge_group(search, search->places + i, end - i, width, &longest);
 		if (!rc && width == 1 && longest)
@@ -180,8 +181,8 @@ static int search_all(struct search *search)
 		/* Of a run twice as long: both halves. */
 		places -= width;
 		for (size_t i = 0; i < places; i++)
-			search->hashes[i] = wt_steps_mix(search->hashes[i] * 31 +
-			                                 search->hashes[i + width]);
+			search->hashes[i] =
+			        wt_steps_mix(search->hashes[i] * 31 + search->hashes[i + width]);
 	}
 	return rc;
 }

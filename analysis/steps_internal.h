@@ -34,7 +34,8 @@ struct wt_step_level {
 	/* Items by class of signature, over a sample of segments of regular length: */
 	uint32_t *typical; /* the median */
 	uint32_t *often; /* as many or more in six of ten */
-	uint32_t *constant; /* the number, where it varies by at most an eighth in eight of ten; else 0 */
+	uint32_t *
+	        constant; /* the number, where it varies by at most an eighth in eight of ten; else 0 */
 	uint8_t *is_alike; /* by segment */
 	size_t segments;
 	/* The region: the stretch [first_alike, last_alike] in which most segments are alike. */
@@ -92,6 +93,9 @@ int wt_steps_anchors(const struct wt_step_data *data, struct wt_step_anchor **re
 int wt_step_level_init(struct wt_step_level *level, const struct wt_step_data *data,
                        struct wt_step_anchor *anchor);
 void wt_step_level_fini(struct wt_step_level *level);
+
+/* The share of launches in alike segments that come in the same order as in the one before. */
+double wt_step_level_order(const struct wt_step_level *level, const struct wt_step_data *data);
 
 /*
  * steps_judge.c: what speaks for `inner` (of `all`, sorted by period, longest first) being the

@@ -133,8 +133,8 @@ static int look_for_outer(const struct wt_step_data *data, const struct wt_step_
 		count++;
 		updates += has_update;
 		rest->new_items += (double)new_items;
-		rest->all_items += (double)(length > period + new_items ? length - period
-		                                                        : new_items);
+		rest->all_items +=
+		        (double)(length > period + new_items ? length - period : new_items);
 	}
 	/*
 	 * A single one is no loop, unless the inner one looks like a part of something; and what
@@ -161,7 +161,8 @@ static bool has_loop_inside(const struct wt_step_level *level, const struct wt_s
 		const struct wt_step_level *one = &all[l];
 		uint64_t in_runs = 0;
 
-		if (one->anchor.period < 2 || one->anchor.period * REPEATS_SHOWN > level->anchor.period)
+		if (one->anchor.period < 2 ||
+		    one->anchor.period * REPEATS_SHOWN > level->anchor.period)
 			continue;
 		for (size_t i = 0, run = 0; i < one->segments; i++) {
 			run = one->is_alike[i] ? run + 1 : 0;

@@ -12,6 +12,8 @@ enum { SEEN_KERNEL = 1, SEEN_GRAPH };
 #define SAMPLES 33u /* segments that make the typical one */
 #define LENGTH_PART 4 /* alike: length within this part */
 #define CONTENT_TENTHS 6 /* and this much of the content the same */
+#define ORDER_REACH 8 /* launches that may be lost or added at once */
+#define ORDER_ITEMS_MAX 4096 /* of a segment are compared */
 #define GAP_SHARE_TENTHS 7 /* a recurring gap is at the same place in so many */
 #define GAP_RATIO 2 /* and so much longer than the next */
 
@@ -76,7 +78,8 @@ static int find_typical(struct wt_step_level *level, const struct wt_step_data *
 		return -ENOMEM;
 	}
 	for (size_t s = 0; s < count; s++) {
-		for (size_t i = level->anchor.at[picked[s]]; i < level->anchor.at[picked[s] + 1]; i++) {
+		for (size_t i = level->anchor.at[picked[s]]; i < level->anchor.at[picked[s] + 1];
+		     i++) {
 			counts[data->classes[i] * SAMPLES + s]++;
 			is_seen[data->classes[i]] =
 			        items[i].flags & WT_STEP_ITEM_GRAPH ? SEEN_GRAPH : SEEN_KERNEL;
@@ -171,8 +174,8 @@ static void find_region(struct wt_step_level *level, const struct wt_step_data *
 		level->exact += wt_steps_is_near(length_of(level, i), level->anchor.period, 50);
 		level->alike_weight += weight_of(level, data, i);
 	}
-	level->region_items = level->anchor.at[level->last_alike + 1] -
-	                      level->anchor.at[level->first_alike];
+	level->region_items =
+	        level->anchor.at[level->last_alike + 1] - level->anchor.at[level->first_alike];
 }
 
 static int compare_segments(struct wt_step_level *level, const struct wt_step_data *data)
@@ -246,8 +249,8 @@ static int find_gap(struct wt_step_level *level, const struct wt_step_item *item
 	}
 	for (size_t i = level->first_alike; level->alike && i <= level->last_alike; i++)
 		if (level->is_alike[i])
-			gaps[count++] = find_longest(items, level->anchor.at[i],
-			                             level->anchor.at[i + 1]);
+			gaps[count++] =
+			        find_longest(items, level->anchor.at[i], level->anchor.at[i + 1]);
 	level->gap_place = majority_place(gaps, count);
 	for (size_t i = 0; i < count; i++)
 		if (gaps[i].place == level->gap_place)
@@ -280,6 +283,64 @@ int wt_step_level_init(struct wt_step_level *level, const struct wt_step_data *d
 	if (!rc)
 		rc = find_gap(level, data->items);
 	return rc;
+}
+
+/* ---- order */
+
+static bool is_same_run(const struct wt_step_data *data, size_t a, size_t b, size_t run)
+{
+	if (a + run > data->count || b + run > data->count)
+		return false;
+	return !memcmp(data->classes + a, data->classes + b, run * sizeof(*data->classes));
+}
+
+/*
+ * How many of the `length` launches from `second` on begin a run that is also at about the same
+ * place from `first` on. What was lost or added moves the place.
+ */
+static size_t count_ordered(const struct wt_step_data *data, size_t first, size_t second,
+                            size_t length, size_t run)
+{
+	int64_t shift = 0;
+	size_t found = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		int64_t at = (int64_t)(first + i) + shift;
+
+		for (int64_t d = 0; d <= 2 * ORDER_REACH; d++) {
+			int64_t by = d & 1 ? -(d + 1) / 2 : d / 2; /* 0, -1, 1, -2, ... */
+
+			if (at + by < 0 || !is_same_run(data, (size_t)(at + by), second + i, run))
+				continue;
+			shift += by;
+			found++;
+			break;
+		}
+	}
+	return found;
+}
+
+double wt_step_level_order(const struct wt_step_level *level, const struct wt_step_data *data)
+{
+	/* With few kernels short runs are the same by chance. */
+	size_t run = data->class_count < 8 ? 12 : 4;
+	size_t every = level->in_a_row / SAMPLES + 1, seen = 0, found = 0, all = 0;
+
+	for (size_t i = level->first_alike + 1; i <= level->last_alike; i++) {
+		size_t length = length_of(level, i);
+
+		if (!level->is_alike[i] || !level->is_alike[i - 1] || seen++ % every)
+			continue;
+		if (length > ORDER_ITEMS_MAX)
+			length = ORDER_ITEMS_MAX;
+		/* The last ones have no whole run after them where the data end. */
+		if (level->anchor.at[i] + length + run > data->count)
+			length = length > run ? length - run : 1;
+		found += count_ordered(data, level->anchor.at[i - 1], level->anchor.at[i], length,
+		                       run);
+		all += length;
+	}
+	return all ? (double)found / (double)all : 0;
 }
 
 void wt_step_level_fini(struct wt_step_level *level)

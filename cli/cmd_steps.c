@@ -206,8 +206,8 @@ static int64_t launches_of(const struct wt_run_step *step)
 }
 
 /* Nearest rank of the steady ones; sorts them into `values`. */
-static int64_t median_of(const struct wt_run_steps *steps, int64_t (*get)(const struct wt_run_step *),
-                         int64_t *values)
+static int64_t median_of(const struct wt_run_steps *steps,
+                         int64_t (*get)(const struct wt_run_step *), int64_t *values)
 {
 	size_t count = 0;
 
@@ -271,7 +271,10 @@ static void add_signed(struct wt_table *table, int64_t ns)
 {
 	char number[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 1];
 
-	snprintf(text, sizeof(text), "%s%s", ns > 0 ? "+" : ns < 0 ? "-" : "",
+	snprintf(text, sizeof(text), "%s%s",
+	         ns > 0   ? "+"
+	         : ns < 0 ? "-"
+	                  : "",
 	         wt_text_ns(number, ns < 0 ? -ns : ns));
 	wt_table_add_int(table, ns, text);
 }
@@ -490,8 +493,7 @@ static void print_steady(struct wt_phrase *line, const struct view *view)
 	}
 	wt_phrase_add(line, "steady: %s of steps %zu to %zu", wt_text_count(a, times->count),
 	              steps->found.steady_first + 1, steps->found.steady_end);
-	wt_phrase_add(line, "start-up %s",
-	              wt_text_ns(a, steps->steady_start_ns - steps->first_ns));
+	wt_phrase_add(line, "start-up %s", wt_text_ns(a, steps->steady_start_ns - steps->first_ns));
 	wt_phrase_add(line, "after them %s", wt_text_ns(a, steps->last_ns - steps->steady_end_ns));
 	wt_phrase_end(line);
 	wt_phrase_add(line, "a steady step: mean %s", wt_text_ns(a, (int64_t)times->mean_ns));

@@ -14,10 +14,11 @@
 static int choose_process(sqlite3 *db, const struct wt_steps_query *query,
                           struct wt_run_steps *steps)
 {
-	static const char sql[] = "SELECT process_id, pid FROM proc"
-	                          " WHERE launches_stored + graph_launches_stored + kernels_stored > 0"
-	                          " ORDER BY launches_stored + graph_launches_stored DESC,"
-	                          " process_id";
+	static const char sql[] =
+	        "SELECT process_id, pid FROM proc"
+	        " WHERE launches_stored + graph_launches_stored + kernels_stored > 0"
+	        " ORDER BY launches_stored + graph_launches_stored DESC,"
+	        " process_id";
 	bool is_found = false;
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
@@ -48,8 +49,8 @@ static int read_window(sqlite3 *db, const struct wt_step_launches *launches,
 	if (rc)
 		return rc;
 	steps->first_ns = window.has_window ? window.start_ns : launches->at[0].item.time_ns;
-	steps->last_ns = window.has_window ? window.end_ns
-	                                   : launches->at[launches->count - 1].item.time_ns;
+	steps->last_ns =
+	        window.has_window ? window.end_ns : launches->at[launches->count - 1].item.time_ns;
 	return 0;
 }
 
@@ -193,7 +194,8 @@ static int measure(const struct wt_step_launches *launches, struct wt_run_steps 
 		int64_t next_ns = 0;
 
 		if (last->end < launches->count)
-			next_ns = start_of(launches, last->end, launches->count, steps->is_gpu_time);
+			next_ns =
+			        start_of(launches, last->end, launches->count, steps->is_gpu_time);
 		steps->steps[count - 1].end_ns =
 		        next_ns ? next_ns : end_of(launches, last, steps->is_gpu_time);
 		if (steps->steps[count - 1].end_ns < steps->steps[count - 1].start_ns)

@@ -87,8 +87,7 @@ static int take_kernel(sqlite3_stmt *s, void *arg)
 {
 	struct loading *load = arg;
 	int64_t kernel_id = sqlite3_column_int64(s, 2);
-	struct wt_step_launch *launch =
-	        append(load->launches, s, TAG_KERNEL, (uint64_t)kernel_id);
+	struct wt_step_launch *launch = append(load->launches, s, TAG_KERNEL, (uint64_t)kernel_id);
 
 	if (!launch)
 		return -ENOMEM;

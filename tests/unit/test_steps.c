@@ -86,7 +86,8 @@ static void launch(struct program *p, uint64_t signature, uint32_t flags, int st
 		if (what == 0)
 			return; /* lost */
 		if (what == 1) {
-			put(p, 900000 + (uint64_t)between(0, 30), 0, step); /* another one in between */
+			put(p, 900000 + (uint64_t)between(0, 30), 0,
+			    step); /* another one in between */
 		} else if (p->count && p->step[p->count - 1] == step) {
 			struct wt_step_item before = p->items[p->count - 1];
 
@@ -123,7 +124,8 @@ static struct body make_body(int count, int own_percent)
 	struct body body = {.count = count};
 
 	for (int i = 0; i < count; i++)
-		body.at[i] = chance(own_percent) || i == 0 ? ++next_own : 500000 + (uint64_t)between(0, 11);
+		body.at[i] = chance(own_percent) || i == 0 ? ++next_own
+		                                           : 500000 + (uint64_t)between(0, 11);
 	return body;
 }
 
@@ -167,8 +169,9 @@ static void train_step(struct program *p, int step)
 static void warm_up(struct program *p)
 {
 	for (int i = 0; i < p->warm_items; i++)
-		put(p, chance(50) ? 700000 + (uint64_t)between(0, 200)
-		                  : p->layer.at[between(0, p->layer.count - 1)],
+		put(p,
+		    chance(50) ? 700000 + (uint64_t)between(0, 200)
+		               : p->layer.at[between(0, p->layer.count - 1)],
 		    0, NO_STEP);
 }
 
@@ -405,7 +408,8 @@ static void two_threads(struct program *p)
 		b.layer.at[j] += 300000;
 	train(&b);
 	while (i < a.count || k < b.count) {
-		bool is_a = k == b.count || (i < a.count && a.items[i].time_ns <= b.items[k].time_ns);
+		bool is_a =
+		        k == b.count || (i < a.count && a.items[i].time_ns <= b.items[k].time_ns);
 		const struct program *from = is_a ? &a : &b;
 		size_t *at = is_a ? &i : &k;
 
@@ -505,8 +509,10 @@ static void test_family(const struct family *family, uint64_t seed)
 		verdict = judge(&p, &steps);
 		verdicts[verdict]++;
 		if (verdict == WRONG || is_verbose)
-			printf("# %s %d: %s, %zu items, %d true steps, layers %d x %d, hint %d, gap %d,"
-			       " micro %d, log %d: reason %d, confidence %.2f, period %zu, outer %zu,"
+			printf("# %s %d: %s, %zu items, %d true steps, layers %d x %d, hint %d, "
+			       "gap %d,"
+			       " micro %d, log %d: reason %d, confidence %.2f, period %zu, outer "
+			       "%zu,"
 			       " %zu steps, %zu steady\n",
 			       family->name, i,
 			       verdict == WRONG  ? "WRONG"
@@ -524,8 +530,8 @@ static void test_family(const struct family *family, uint64_t seed)
 	printf("# %s: %d right, %d none, %d wrong of %d\n", family->name, verdicts[RIGHT],
 	       verdicts[NONE], verdicts[WRONG], family->count);
 	is_i64(verdicts[WRONG], 0, family->name);
-	ok(verdicts[RIGHT] * 100 >= family->right_least * family->count, "%s: found in at least %d %%",
-	   family->name, family->right_least);
+	ok(verdicts[RIGHT] * 100 >= family->right_least * family->count,
+	   "%s: found in at least %d %%", family->name, family->right_least);
 }
 
 /* ---- by hand */
@@ -571,8 +577,8 @@ static void test_start_up(void)
 
 	for (int s = 0; s < 20; s++) {
 		for (uint64_t i = 0; i < 100; i++, now_ns += s < 2 ? 50000 : 5000)
-			items[count++] = (struct wt_step_item){
-			        i + 1, now_ns, i >= 97 ? WT_STEP_ITEM_UPDATE : 0};
+			items[count++] = (struct wt_step_item){i + 1, now_ns,
+			                                       i >= 97 ? WT_STEP_ITEM_UPDATE : 0};
 		for (uint64_t i = 0; s == 11 && i < 30; i++)
 			items[count++] = (struct wt_step_item){i % 30 + 1, now_ns += 5000, 0};
 	}
@@ -602,8 +608,8 @@ static void test_too_little(void)
 	is_i64(steps.reason, WT_STEPS_ONE_KERNEL, "one kernel: where would a step begin?");
 	ok(strstr(wt_steps_reason_text(steps.reason), "one kernel") != NULL, "and that is said");
 	for (int i = 0; i < 1000; i++)
-		items[i] = (struct wt_step_item){7, i % 2 ? INT64_MIN : INT64_MAX,
-		                                 WT_STEP_ITEM_GRAPH};
+		items[i] =
+		        (struct wt_step_item){7, i % 2 ? INT64_MIN : INT64_MAX, WT_STEP_ITEM_GRAPH};
 	is_i64(wt_steps_find(items, 1000, &steps), 0, "times that can't be");
 	wt_steps_fini(&steps);
 }
