@@ -9,8 +9,10 @@
 
 #define COVER_LEAST 0.5 /* of a level's region in alike segments */
 #define REGION_LEAST 0.3 /* of the items in the region */
+#define TIME_MAX_NS ((int64_t)1 << 61) /* year 2043 as CLOCK_REALTIME */
 #define CONFIDENCE_LEAST 0.5
 #define ORDER_LEAST 0.4 /* of launches in the same order as in the step before */
+#define SCORE_LEAST 0.25 /* of an anchor: less comes back by chance */
 #define STRANGE_SCORE 0.7 /* of an anchor whose segments are not alike */
 #define SLOW_RATIO 1.5 /* alike steps at the start that take so much longer still warm up */
 
@@ -23,18 +25,19 @@ static double cover_of(const struct wt_step_level *level)
 static bool is_usable(const struct wt_step_level *level, size_t count)
 {
 	/* Alike ones that take turns with others are half of something. */
-	return level->alike >= WT_STEPS_LEAST && cover_of(level) >= COVER_LEAST &&
-	       level->in_a_row * 2 >= level->alike - 1 &&
+	return level->anchor.score >= SCORE_LEAST && level->alike >= WT_STEPS_LEAST &&
+	       cover_of(level) >= COVER_LEAST && level->in_a_row * 2 >= level->alike - 1 &&
 	       (double)level->region_items >= REGION_LEAST * (double)count;
 }
 
 static double confidence_of(const struct wt_step_level *level, int points)
 {
 	double number = (double)level->alike / 8;
-	double exact = (double)level->exact / (0.75 * (double)level->alike);
+	double exact = (double)level->exact / (0.9 * (double)level->alike);
 	double doubt = points >= 4 ? 1 : points == 3 ? 0.9 : points == 2 ? 0.75 : 0.4;
 
-	if (level->alike == 0)
+	/* Two lengths that take turns are two halves of something. */
+	if (level->exact * 10 < level->alike * 6 || level->alike == 0)
 		return 0;
 	return cover_of(level) * (number < 1 ? number : 1) * (exact < 1 ? exact : 1) * doubt;
 }
@@ -362,6 +365,15 @@ static size_t sort_signatures(const struct wt_step_item *items, size_t count, ui
 	return kept;
 }
 
+/* Differences and sums of times are safe. */
+static bool are_times_fine(const struct wt_step_item *items, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (items[i].time_ns < -TIME_MAX_NS || items[i].time_ns > TIME_MAX_NS)
+			return false;
+	return true;
+}
+
 /* 0 or -ENOMEM. Free data->classes in either case. */
 static int prepare(const struct wt_step_item *items, size_t count, struct wt_step_data *data)
 {
@@ -397,6 +409,9 @@ int wt_steps_find(const struct wt_step_item *items, size_t count, struct wt_step
 	memset(ret_steps, 0, sizeof(*ret_steps));
 	ret_steps->reason = WT_STEPS_TOO_FEW;
 	if (count <= WT_STEPS_LEAST || count >= UINT32_MAX)
+		return 0;
+	ret_steps->reason = WT_STEPS_BAD_TIMES;
+	if (!are_times_fine(items, count))
 		return 0;
 	ret_steps->reason = WT_STEPS_NO_LOOP;
 	rc = prepare(items, count, &data);
@@ -447,6 +462,9 @@ int wt_steps_from_marks(const struct wt_step_item *items, size_t count, const ui
 	ret_steps->reason = WT_STEPS_TOO_FEW;
 	if (mark_count < 2 || count >= UINT32_MAX)
 		return 0;
+	ret_steps->reason = WT_STEPS_BAD_TIMES;
+	if (!are_times_fine(items, count))
+		return 0;
 	rc = prepare(items, count, &data);
 	if (!rc)
 		rc = anchor_of_marks(marks, mark_count, count, &anchor);
@@ -487,6 +505,8 @@ const char *wt_steps_reason_text(enum wt_steps_reason reason)
 		return "one kernel over and over: nothing tells where a step begins";
 	case WT_STEPS_AMBIGUOUS:
 		return "there is a loop, which may be the steps or a loop inside a step";
+	case WT_STEPS_BAD_TIMES:
+		return "launches have times that can't be";
 	case WT_STEPS_UNSURE:
 		return "there is a loop, but it is too irregular to be sure";
 	}

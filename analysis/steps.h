@@ -52,6 +52,7 @@ enum wt_steps_reason {
 	WT_STEPS_NO_LOOP, /* nothing comes back regularly for most of the run */
 	WT_STEPS_ONE_KERNEL, /* one kernel over and over: nothing tells where a step begins */
 	WT_STEPS_AMBIGUOUS, /* a loop, which may be the steps or one inside a step */
+	WT_STEPS_BAD_TIMES, /* launches are centuries apart */
 	WT_STEPS_UNSURE, /* a loop, but too irregular */
 };
 
@@ -66,8 +67,9 @@ struct wt_steps {
 	/*
 	 * 0 to 1; at least 0.5 where found. Product of the share of items in steps that are alike,
 	 * from the first such to the last (of time, if there are graphs); of alike steps / 8, at
-	 * most 1; of the share of them that are within 2 % of the period / 0.75, at most 1; and of
-	 * the points: 1 for four or more (no doubt what a step is), 0.9 for three, 0.75 for two.
+	 * most 1; of the share of them that are within 2 % of the period / 0.9, at most 1 (below
+	 * 0.6 of them: 0); and of the points: 1 for four or more (no doubt what a step is), 0.9 for
+	 * three, 0.75 for two.
 	 */
 	double confidence;
 	size_t period_items; /* median of alike steps; also the candidate's where not found, or 0 */

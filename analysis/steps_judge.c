@@ -9,7 +9,7 @@
 #include "analysis/steps_internal.h"
 
 #define LARGE_ITEMS 64 /* no layer launches so many kernels, most steps do */
-#define MANY_REPEATS 256 /* no model has so many equal layers */
+#define MANY_REPEATS 512 /* more than four steps of 126 layers, which are too few to be seen */
 #define COUNTED_REPEATS 64 /* layers and micro-batches are at most about so many */
 #define REPEATS_SHOWN 5u
 
@@ -19,7 +19,6 @@ struct rest {
 	double repeats; /* of the inner one, alike */
 	double segments; /* of it, alike or not */
 	bool is_constant; /* number of repeats */
-	bool has_update;
 	bool is_known; /* there is an outer loop, or something like it */
 };
 
@@ -51,11 +50,12 @@ static int count_repeats(const struct wt_step_level *inner, const struct wt_step
                          struct rest *rest)
 {
 	uint32_t *numbers = calloc(2 * outer->segments + 1, sizeof(*numbers));
-	uint32_t *others = numbers + outer->segments;
+	uint32_t *others;
 	size_t at = 0, count = 0;
 
 	if (!numbers)
 		return -1;
+	others = numbers + outer->segments;
 	for (size_t i = outer->first_alike; i <= outer->last_alike; i++) {
 		uint32_t number = 0, all = 0;
 
@@ -79,7 +79,6 @@ static int compare_outer(size_t class_count, const struct wt_step_level *inner,
                          const struct wt_step_level *outer, struct rest *rest)
 {
 	rest->is_known = true;
-	rest->has_update = outer->update_items > 0;
 	if (count_repeats(inner, outer, rest))
 		return -1;
 	/* What varies from turn to turn (kernels chosen by the length of a sequence) says nothing. */
@@ -98,16 +97,12 @@ static int compare_outer(size_t class_count, const struct wt_step_level *inner,
 
 /* Of signatures that the typical segment lacks. */
 static size_t new_in_segment(const struct wt_step_data *data, const struct wt_step_level *level,
-                             size_t segment, bool *ret_has_update)
+                             size_t segment)
 {
 	size_t new_items = 0;
 
-	for (size_t i = level->anchor.at[segment]; i < level->anchor.at[segment + 1]; i++) {
-		if (level->often[data->classes[i]])
-			continue;
-		new_items++;
-		*ret_has_update = *ret_has_update || data->items[i].flags & WT_STEP_ITEM_UPDATE;
-	}
+	for (size_t i = level->anchor.at[segment]; i < level->anchor.at[segment + 1]; i++)
+		new_items += level->often[data->classes[i]] == 0;
 	return new_items;
 }
 
@@ -115,14 +110,13 @@ static size_t new_in_segment(const struct wt_step_data *data, const struct wt_st
 static int look_for_outer(const struct wt_step_data *data, const struct wt_step_level *inner,
                           bool is_large, struct rest *rest)
 {
-	size_t period = inner->anchor.period, last = inner->first_alike, count = 0, updates = 0;
+	size_t period = inner->anchor.period, last = inner->first_alike, count = 0;
 	uint32_t *numbers = calloc(inner->segments + 1, sizeof(*numbers));
 
 	if (!numbers)
 		return -1;
 	for (size_t i = inner->first_alike; i <= inner->last_alike; i++) {
-		bool has_update = false;
-		size_t new_items = new_in_segment(data, inner, i, &has_update);
+		size_t new_items = new_in_segment(data, inner, i);
 		size_t length = inner->anchor.at[i + 1] - inner->anchor.at[i];
 
 		if (new_items == 0 || new_items * 10 < period)
@@ -131,7 +125,6 @@ static int look_for_outer(const struct wt_step_data *data, const struct wt_step_
 			numbers[count - 1] = (uint32_t)(i - last);
 		last = i;
 		count++;
-		updates += has_update;
 		rest->new_items += (double)new_items;
 		rest->all_items +=
 		        (double)(length > period + new_items ? length - period : new_items);
@@ -144,7 +137,6 @@ static int look_for_outer(const struct wt_step_data *data, const struct wt_step_
 	if (rest->is_known) {
 		rest->new_items /= (double)count;
 		rest->all_items /= (double)count;
-		rest->has_update = updates * 2 > count;
 		rest->is_constant = is_constant(numbers, count - 1, &rest->repeats);
 		if (count == 1)
 			rest->repeats = (double)inner->segments;
@@ -173,6 +165,17 @@ static bool has_loop_inside(const struct wt_step_level *level, const struct wt_s
 			return true;
 	}
 	return false;
+}
+
+/* An optimizer runs now and then: after so many micro-batches, say. */
+static bool has_updates_inside(const struct wt_step_data *data, const struct wt_step_level *level)
+{
+	size_t first = level->anchor.at[level->first_alike], bursts = 0;
+
+	for (size_t i = first; i < first + level->region_items && bursts < 2; i++)
+		bursts += data->items[i].flags & WT_STEP_ITEM_UPDATE &&
+		          (i == first || !(data->items[i - 1].flags & WT_STEP_ITEM_UPDATE));
+	return bursts > 1;
 }
 
 static int points_of_gaps(const struct wt_step_level *inner, const struct wt_step_level *outer,
@@ -225,7 +228,7 @@ int wt_steps_points(const struct wt_step_data *data, const struct wt_step_level 
 		return -4; /* it doesn't repeat inside */
 	if (inner->update_items && rest.new_items < (double)inner->anchor.period)
 		return 4;
-	if (!inner->update_items && rest.has_update)
+	if (!inner->update_items && has_updates_inside(data, inner))
 		return -4;
 	points += points_of_gaps(inner, outer, &rest, is_like_step);
 	if (rest.is_known)

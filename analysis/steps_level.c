@@ -103,7 +103,6 @@ static int find_typical(struct wt_step_level *level, const struct wt_step_data *
 		if (is_seen[c] == SEEN_GRAPH && level->typical[c] > level->graph_repeats)
 			level->graph_repeats = level->typical[c];
 	}
-	/* In three of four: an optimizer that comes every other time is not of this loop. */
 	qsort(updates, count, sizeof(*updates), by_value);
 	level->update_items = count ? updates[count / 4] : 0;
 	free(counts);
@@ -140,6 +139,15 @@ static int64_t weight_of(const struct wt_step_level *level, const struct wt_step
 	return ns > 0 ? ns : 1;
 }
 
+static bool has_update(const struct wt_step_level *level, const struct wt_step_data *data,
+                       size_t segment)
+{
+	for (size_t i = level->anchor.at[segment]; i < level->anchor.at[segment + 1]; i++)
+		if (data->items[i].flags & WT_STEP_ITEM_UPDATE)
+			return true;
+	return false;
+}
+
 /*
  * The stretch with the most weight in alike segments less that in others: what comes before it is
  * start-up or something else, even if by chance a segment there is alike. (Kadane.)
@@ -147,7 +155,7 @@ static int64_t weight_of(const struct wt_step_level *level, const struct wt_step
 static void find_region(struct wt_step_level *level, const struct wt_step_data *data)
 {
 	int64_t sum = 0, best = 0;
-	size_t from = 0;
+	size_t from = 0, with_update = 0;
 
 	for (size_t i = 0; i < level->segments; i++) {
 		int64_t weight = weight_of(level, data, i);
@@ -170,6 +178,7 @@ static void find_region(struct wt_step_level *level, const struct wt_step_data *
 		if (!level->is_alike[i])
 			continue;
 		level->alike++;
+		with_update += has_update(level, data, i);
 		level->in_a_row += i > level->first_alike && level->is_alike[i - 1];
 		level->exact += wt_steps_is_near(length_of(level, i), level->anchor.period, 50);
 		level->alike_weight += weight_of(level, data, i);

@@ -83,6 +83,14 @@ static int take_update(sqlite3_stmt *s, void *arg)
 	return wt_map_set(&load->updates, (uint64_t)sqlite3_column_int64(s, 0), 1);
 }
 
+/* In columns `at` and the next: in order, and such that differences can be formed. */
+static bool has_times(sqlite3_stmt *s, int at)
+{
+	int64_t start_ns = sqlite3_column_int64(s, at), end_ns = sqlite3_column_int64(s, at + 1);
+
+	return start_ns > 0 && end_ns >= start_ns && end_ns < INT64_MAX / 2;
+}
+
 static int take_kernel(sqlite3_stmt *s, void *arg)
 {
 	struct loading *load = arg;
@@ -94,8 +102,7 @@ static int take_kernel(sqlite3_stmt *s, void *arg)
 	launch->kernel_id = kernel_id;
 	if (wt_map_get(&load->updates, (uint64_t)kernel_id) != WT_MAP_NONE)
 		launch->item.flags = WT_STEP_ITEM_UPDATE;
-	if (sqlite3_column_int64(s, 4) < sqlite3_column_int64(s, 3) ||
-	    sqlite3_column_type(s, 3) == SQLITE_NULL)
+	if (!has_times(s, 3))
 		return 0;
 	launch->start_ns = sqlite3_column_int64(s, 3);
 	launch->end_ns = sqlite3_column_int64(s, 4);
@@ -129,7 +136,7 @@ static int take_nodes(sqlite3_stmt *s, void *arg)
 	struct loading *load = arg;
 	uint32_t at = wt_map_get(&load->graph_at, (uint64_t)sqlite3_column_int64(s, 0));
 
-	if (at == WT_MAP_NONE)
+	if (at == WT_MAP_NONE || !has_times(s, 1))
 		return 0;
 	load->launches->at[at].start_ns = sqlite3_column_int64(s, 1);
 	load->launches->at[at].end_ns = sqlite3_column_int64(s, 2);
@@ -140,9 +147,11 @@ static int take_busy(sqlite3_stmt *s, void *arg)
 {
 	struct loading *load = arg;
 	struct wt_step_launches *launches = load->launches;
-	struct wt_interval *one =
-	        wt_report_append(&launches->busy, &launches->busy_count, sizeof(*one));
+	struct wt_interval *one;
 
+	if (!has_times(s, 0))
+		return 0;
+	one = wt_report_append(&launches->busy, &launches->busy_count, sizeof(*one));
 	if (!one)
 		return -ENOMEM;
 	*one = (struct wt_interval){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
