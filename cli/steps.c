@@ -44,7 +44,7 @@ static int read_window(sqlite3 *db, const struct wt_step_launches *launches,
                        struct wt_run_steps *steps)
 {
 	struct wt_report window = {0};
-	int rc = wt_report_read_window(db, &window);
+	int rc = wt_report_read_window(db, NULL, &window);
 
 	if (rc)
 		return rc;

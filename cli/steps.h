@@ -56,7 +56,8 @@ void wt_run_steps_fini(struct wt_run_steps *steps);
 
 /*
  * The window that readers take by default: the steady steps of the process with most launches.
- * 0 with *ret_is_found false where there are none. 0 or -errno.
+ * Of the whole run, whatever is selected, and outside of any transaction. 0 with *ret_is_found
+ * false where there are none. 0 or -errno.
  */
 int wt_run_steady_window(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns,
                          bool *ret_is_found);
