@@ -157,7 +157,7 @@ static int64_t time_of(const struct wt_step_item *items, size_t count, const str
 static int mark_steady(const struct wt_step_item *items, size_t count, struct wt_steps *steps)
 {
 	int64_t *times_ns = calloc(steps->count + 1, sizeof(*times_ns));
-	size_t alike = 0, first = 0;
+	size_t alike = 0, first = 0, middle;
 	double limit_ns;
 
 	if (!times_ns)
@@ -166,7 +166,8 @@ static int mark_steady(const struct wt_step_item *items, size_t count, struct wt
 		if (steps->steps[i].is_alike)
 			times_ns[alike++] = time_of(items, count, &steps->steps[i]);
 	qsort(times_ns, alike, sizeof(*times_ns), by_time);
-	limit_ns = alike ? SLOW_RATIO * (double)times_ns[alike / 2] : 0;
+	middle = alike / 2;
+	limit_ns = alike ? SLOW_RATIO * (double)times_ns[middle] : 0;
 	free(times_ns);
 	for (size_t i = 0; i < steps->count / 2; i++)
 		if (!steps->steps[i].is_alike ||

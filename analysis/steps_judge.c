@@ -32,16 +32,16 @@ static int by_value(const void *left, const void *right)
 /* Sorts. At least 7 of 10 are the median, give or take an eighth and one that noise cost. */
 static bool is_constant(uint32_t *numbers, size_t count, double *ret_median)
 {
-	size_t near = 0;
+	size_t near = 0, middle = count / 2;
 
 	*ret_median = 0;
 	if (count == 0)
 		return true;
 	qsort(numbers, count, sizeof(*numbers), by_value);
 	for (size_t i = 0; i < count; i++)
-		near += numbers[i] + 1 + numbers[count / 2] / 8 >= numbers[count / 2] &&
-		        numbers[i] <= numbers[count / 2] + 1 + numbers[count / 2] / 8;
-	*ret_median = numbers[count / 2];
+		near += numbers[i] + 1 + numbers[middle] / 8 >= numbers[middle] &&
+		        numbers[i] <= numbers[middle] + 1 + numbers[middle] / 8;
+	*ret_median = numbers[middle];
 	return near * 10 >= count * 7;
 }
 

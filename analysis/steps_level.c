@@ -189,9 +189,9 @@ static void find_region(struct wt_step_level *level, const struct wt_step_data *
 
 static int compare_segments(struct wt_step_level *level, const struct wt_step_data *data)
 {
-	uint32_t *counts = calloc(data->class_count, sizeof(*counts));
+	uint32_t *counts = calloc(data->class_count + 1, sizeof(*counts));
 
-	level->is_alike = calloc(level->segments, sizeof(*level->is_alike));
+	level->is_alike = calloc(level->segments + 1, sizeof(*level->is_alike));
 	if (!counts || !level->is_alike) {
 		free(counts);
 		return -ENOMEM;
