@@ -380,8 +380,9 @@ static int print_text(const struct wt_run_file *run, const struct copies *copies
 	wt_phrase_end(&line);
 	wt_top_print_selection(&line, copies->select);
 	rc = wt_table_print_text(table, stdout, &terminal);
-	if (!rc && losses->loss.other_dropped_ring) {
-		wt_phrase_add(&line, "lost %s records of copies and other activity: ring full",
+	if (!rc) {
+		wt_phrase_add(&line, "evidence: CUPTI's records");
+		wt_phrase_add(&line, "lost %s records of copies and other activity",
 		              wt_text_count(a, losses->loss.other_dropped_ring));
 		wt_phrase_end(&line);
 	}
@@ -434,8 +435,12 @@ static int show(const struct copies_values *values, const struct wt_select *sele
 	else
 		code = print_copies(values, run, &copies, &losses);
 	if (!code && !copies.count) {
-		wt_cli_error("run %s has no copies%s", run->info.id,
-		             copies.select ? " in the selection" : "");
+		if (losses.capture_count && losses.captures[0].reason && !losses.loss.kernels)
+			wt_cli_error("run %s: copies were not recorded: %s: %s", run->info.id,
+			             losses.captures[0].capture, losses.captures[0].reason);
+		else
+			wt_cli_error("run %s has no copies%s", run->info.id,
+			             copies.select ? " in the selection" : "");
 		code = WT_EXIT_NO_DATA;
 	}
 	free(copies.groups);

@@ -75,11 +75,11 @@ static void print_finding(FILE *out, const struct wt_text_terminal *terminal, si
 	              wt_text_ns(time, (int64_t)(finding->stake_max_sm_ns / sms)));
 	wt_phrase_add(&line, "%s", finding->title);
 	wt_phrase_end(&line);
-	wt_phrase_add(&line, "   seen: %s", finding->evidence);
+	wt_phrase_words(&line, 9, "   seen: %s", finding->evidence);
 	wt_phrase_end(&line);
-	wt_phrase_add(&line, "   why:  %s", finding->explanation);
+	wt_phrase_words(&line, 9, "   why:  %s", finding->explanation);
 	wt_phrase_end(&line);
-	wt_phrase_add(&line, "   try:  %s", finding->advice);
+	wt_phrase_words(&line, 9, "   try:  %s", finding->advice);
 	wt_phrase_end(&line);
 }
 

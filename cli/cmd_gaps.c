@@ -245,6 +245,7 @@ static void add_kernel(struct wt_table *table, const struct wt_ledger_kernel *ke
                        const char *shown, const struct sums *sums, const struct wt_top_unit *unit)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char d[WT_TEXT_NUMBER_BYTES], e[WT_TEXT_NUMBER_BYTES];
 	char *full = kernel->name ? wt_kernel_name_demangle(kernel->name) : NULL;
 	int64_t gap_sm_ns = kernel_gap_sm_ns(kernel);
 	enum wt_gap_cause cause = main_cause(kernel);
@@ -257,8 +258,8 @@ static void add_kernel(struct wt_table *table, const struct wt_ledger_kernel *ke
 	wt_table_add_double(table, (double)gap_sm_ns / sums->total_sm_ns, 9,
 	                    wt_text_percent(a, (double)gap_sm_ns, sums->total_sm_ns));
 	wt_table_add_int(table, gap_sm_ns, wt_top_format(b, unit, (double)gap_sm_ns / sums->sms));
-	wt_table_add_int(table, kernel->launches, NULL);
-	wt_table_add_int(table, kernel->gaps, NULL);
+	wt_table_add_int(table, kernel->launches, wt_text_count(d, kernel->launches));
+	wt_table_add_int(table, kernel->gaps, wt_text_count(e, kernel->gaps));
 	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(cause) : NULL, NULL);
 	wt_table_add_int(table, kernel->gap_sm_ns[cause],
 	                 wt_text_percent(c, (double)kernel->gap_sm_ns[cause], (double)gap_sm_ns));
@@ -266,6 +267,35 @@ static void add_kernel(struct wt_table *table, const struct wt_ledger_kernel *ke
 		wt_table_add_int(table, kernel->gap_sm_ns[each], NULL);
 	wt_table_add_string(table, full ? full : kernel->name, shown);
 	free(full);
+}
+
+/* What the rows that are not shown sum to, for people: programs have --limit 0. */
+static void add_rest(struct wt_table *table, const struct wt_ledger *ledger, size_t shown,
+                     const struct sums *sums, const struct wt_top_unit *unit)
+{
+	char share[WT_TEXT_NUMBER_BYTES], time[WT_TEXT_NUMBER_BYTES], count[WT_TEXT_NUMBER_BYTES];
+	char gap_count[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 32];
+	int64_t gap_sm_ns = kernel_gap_sm_ns(&ledger->after_last);
+	int64_t launches = 0, gaps = ledger->after_last.gaps;
+
+	for (size_t i = shown; i < ledger->kernel_count; i++) {
+		gap_sm_ns += kernel_gap_sm_ns(&ledger->kernels[i]);
+		launches += ledger->kernels[i].launches;
+		gaps += ledger->kernels[i].gaps;
+	}
+	snprintf(text, sizeof(text), "%zu more (--limit 0)", ledger->kernel_count - shown);
+	wt_table_row(table, WT_TABLE_ROW_TEXT_ONLY);
+	wt_table_add_null(table);
+	wt_table_add_string(table, NULL,
+	                    wt_text_percent(share, (double)gap_sm_ns, sums->total_sm_ns));
+	wt_table_add_string(table, NULL, wt_top_format(time, unit, (double)gap_sm_ns / sums->sms));
+	wt_table_add_string(table, NULL, wt_text_count(count, launches));
+	wt_table_add_string(table, NULL, wt_text_count(gap_count, gaps));
+	wt_table_add_string(table, NULL, "");
+	wt_table_add_string(table, NULL, "");
+	for (int each = 0; each < WT_GAP_CAUSE_MAX; each++)
+		wt_table_add_null(table);
+	wt_table_add_string(table, NULL, text);
 }
 
 static struct wt_table *kernel_table(const struct wt_ledger *ledger, char **names, size_t limit,
@@ -278,6 +308,8 @@ static struct wt_table *kernel_table(const struct wt_ledger *ledger, char **name
 		add_kernel(table, &ledger->kernels[i], names[i], sums, unit);
 	if (table && ledger->after_last.gaps && ledger->kernel_count < limit)
 		add_kernel(table, &ledger->after_last, "(none: the run ended)", sums, unit);
+	if (table && ledger->kernel_count > limit)
+		add_rest(table, ledger, limit, sums, unit);
 	return table;
 }
 

@@ -53,6 +53,7 @@ static const struct wt_option run_options[] = {
 
 /* Everything that the program gets in its environment. */
 struct run_setup {
+	bool is_own_dir; /* --dir was given */
 	char data_dir[WT_PATH_BYTES];
 	char preload[2 * WT_PATH_BYTES + 4096];
 	char key[WT_RUN_KEY_BYTES];
@@ -176,6 +177,7 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 	int count = 0;
 	int code;
 
+	setup->is_own_dir = values->dir != NULL;
 	if (values->dir && (!values->dir[0] || setenv("WAVETAP_DIR", values->dir, 1)))
 		return wt_cli_usage_error("run", "--dir is empty");
 	if (values->name && strlen(values->name) >= WT_RUN_KEY_BYTES)
@@ -261,21 +263,25 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 		             command);
 }
 
-static void print_summary(const char *path, bool is_complete)
+static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 {
 	const struct wt_report_query query = {0};
 	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
 	struct wt_report report;
 	struct wt_run_file run;
-	char next[64], why[400], problem[WT_PATH_BYTES];
+	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES];
 	int rc;
 
 	if (wt_run_file_open(path, &run))
 		return;
 	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
-	snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
+	/* In a data directory of its own the id says nothing to a later command. */
+	if (is_own_dir)
+		snprintf(next, sizeof(next), "wavetap top -r %s", path);
+	else
+		snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
 	style.next = next;
 	style.problem = wt_kernel_name_problem();
 	if (!is_complete)
@@ -338,10 +344,10 @@ static void summarise(const struct run_setup *setup, const char *command, bool i
 	else if (rc)
 		wt_cli_error("no summary: %s", daemon_problem(rc));
 	else if (!strncmp(reply, "ok /", 4))
-		print_summary(reply + 3, true);
+		print_summary(reply + 3, true, setup->is_own_dir);
 	else if (!strncmp(reply, "timeout /", 9) && strlen(reply) > 11 &&
 	         !strcmp(reply + strlen(reply) - 3, ".db"))
-		print_summary(reply + 8, false);
+		print_summary(reply + 8, false, setup->is_own_dir);
 	else if (!strncmp(reply, "timeout", 7))
 		wt_cli_error("no summary: wavetapd can't store the run (see wavetap status)");
 	else if (!strncmp(reply, "none", 4))

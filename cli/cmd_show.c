@@ -163,9 +163,14 @@ static int show_kernel(const struct show_values *values, const struct wt_select 
 		code = wt_cli_output_result(wt_show_print_json(stdout, run, &show));
 	} else {
 		struct wt_text_terminal terminal;
+		char option[64];
 
 		wt_text_terminal_probe(STDOUT_FILENO, &terminal);
-		code = wt_cli_output_result(wt_show_print(stdout, &terminal, run, &show));
+		snprintf(option, sizeof(option), "%s%.40s", values->run ? " -r " : "",
+		         !values->run                ? ""
+		         : strlen(values->run) <= 40 ? values->run
+		                                     : "RUN");
+		code = wt_cli_output_result(wt_show_print(stdout, &terminal, run, &show, option));
 	}
 	wt_show_fini(&show);
 	return code;

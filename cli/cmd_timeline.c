@@ -16,7 +16,9 @@
 #include "cli/table.h"
 
 #define DEFAULT_BUCKETS 40
-#define BAR_COLUMNS 40
+#define BAR_COLUMNS 40 /* at most */
+#define BAR_COLUMNS_LEAST 10
+#define OTHER_COLUMNS 57 /* of a row, without the bar */
 
 struct timeline_values {
 	const char *run, *width;
@@ -67,7 +69,7 @@ static const struct wt_table_column columns[] = {
         CAUSE_COLUMN(unknown),
         CAUSE_COLUMN(undecided),
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 10, 0},
-        {"", "active, idle in kernels, gaps", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
+        {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
 };
 
 static int64_t gap_sum_ns(const struct wt_ledger_bucket *bucket, enum wt_gap_cause *ret_most)
@@ -84,15 +86,22 @@ static int64_t gap_sum_ns(const struct wt_ledger_bucket *bucket, enum wt_gap_cau
 }
 
 /* Full blocks: active; shaded: idle or unjudged in kernels; dots: no kernel. */
-static void draw_bar(char *text, size_t text_bytes, double active, double gaps, bool is_utf8)
+static void draw_bar(char *text, size_t text_bytes, double active, double gaps,
+                     const struct wt_text_terminal *terminal)
 {
-	int active_columns = (int)(active * BAR_COLUMNS + 0.5);
-	int gap_columns = (int)(gaps * BAR_COLUMNS + 0.5);
+	bool is_utf8 = terminal->is_utf8;
+	int room = terminal->width_columns ? (int)terminal->width_columns - OTHER_COLUMNS
+	                                   : BAR_COLUMNS;
+	int bar_columns = room > BAR_COLUMNS         ? BAR_COLUMNS
+	                  : room < BAR_COLUMNS_LEAST ? BAR_COLUMNS_LEAST
+	                                             : room;
+	int active_columns = (int)(active * bar_columns + 0.5);
+	int gap_columns = (int)(gaps * bar_columns + 0.5);
 	size_t used = 0;
 
-	for (int i = 0; i < BAR_COLUMNS && used < text_bytes; i++) {
+	for (int i = 0; i < bar_columns && used < text_bytes; i++) {
 		const char *mark = i < active_columns               ? (is_utf8 ? "\u2588" : "#")
-		                   : i >= BAR_COLUMNS - gap_columns ? (is_utf8 ? "\u00b7" : ".")
+		                   : i >= bar_columns - gap_columns ? (is_utf8 ? "\u00b7" : ".")
 		                                                    : (is_utf8 ? "\u2592" : "-");
 
 		used += (size_t)snprintf(text + used, text_bytes - used, "%s", mark);
@@ -107,11 +116,16 @@ static void add_share(struct wt_table *table, int64_t sm_ns, double total)
 }
 
 static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
-                    const struct wt_ledger_device *device, size_t at, bool is_utf8)
+                    const struct wt_ledger_device *device, size_t at,
+                    const struct wt_text_terminal *terminal)
 {
 	const struct wt_ledger_bucket *bucket = &device->buckets[at];
 	int64_t start_ns = ledger->start_ns + (int64_t)at * ledger->bucket_ns;
 	int64_t end_ns = start_ns + ledger->bucket_ns;
+	/* As --from counts. */
+	int64_t origin_ns = ledger->select && ledger->select->has_window
+	                            ? ledger->select->run_start_ns
+	                            : ledger->start_ns;
 	char from[WT_TEXT_NUMBER_BYTES], bar[4 * BAR_COLUMNS + 1] = "";
 	enum wt_gap_cause most;
 	int64_t gap_sm_ns = gap_sum_ns(bucket, &most) * device->sms;
@@ -122,7 +136,7 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	total = (double)(end_ns - start_ns) * (double)device->sms;
 	wt_table_row(table, 0);
 	wt_table_add_int(table, device->device_id, NULL);
-	wt_table_add_int(table, start_ns, wt_text_ns(from, start_ns - ledger->start_ns));
+	wt_table_add_int(table, start_ns, wt_text_ns(from, start_ns - origin_ns));
 	wt_table_add_int(table, end_ns, NULL);
 	wt_table_add_int(table, (end_ns - start_ns) * device->sms, NULL);
 	add_share(table, bucket->share.active_sm_ns, total);
@@ -136,18 +150,18 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 		wt_table_add_int(table, bucket->gap_ns[cause] * device->sms, NULL);
 	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(most) : NULL, NULL);
 	draw_bar(bar, sizeof(bar), (double)bucket->share.active_sm_ns / total,
-	         (double)gap_sm_ns / total, is_utf8);
+	         (double)gap_sm_ns / total, terminal);
 	wt_table_add_string(table, bar, NULL);
 }
 
 static struct wt_table *make_table(const struct wt_ledger *ledger, size_t first, size_t count,
-                                   bool is_utf8)
+                                   const struct wt_text_terminal *terminal)
 {
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 
 	for (size_t i = first; table && i < first + count; i++)
 		for (size_t at = 0; at < ledger->bucket_count; at++)
-			add_row(table, ledger, &ledger->devices[i], at, is_utf8);
+			add_row(table, ledger, &ledger->devices[i], at, terminal);
 	return table;
 }
 
@@ -159,10 +173,11 @@ static int print_text(const struct wt_ledger_view *view)
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
-	printf("a row: %s of SMs x time, in percent\n", wt_text_ns(width, view->ledger.bucket_ns));
+	printf("a row: %s of SMs x time, in percent; the bar: active, idle in kernels, gaps\n",
+	       wt_text_ns(width, view->ledger.bucket_ns));
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
-		struct wt_table *table = make_table(&view->ledger, i, 1, terminal.is_utf8);
+		struct wt_table *table = make_table(&view->ledger, i, 1, &terminal);
 
 		if (!table)
 			return wt_cli_output_result(-ENOMEM);
@@ -179,7 +194,8 @@ static int print_text(const struct wt_ledger_view *view)
 
 static int print_data(const struct timeline_values *values, const struct wt_ledger_view *view)
 {
-	struct wt_table *table = make_table(&view->ledger, 0, view->ledger.device_count, false);
+	const struct wt_text_terminal none = {0};
+	struct wt_table *table = make_table(&view->ledger, 0, view->ledger.device_count, &none);
 	struct wt_json json;
 	int rc = -ENOMEM;
 

@@ -2,6 +2,7 @@
  * cmd_top.c - `wavetap top`: which kernels leave SMs idle. Single-threaded; blocks on files.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,7 +100,8 @@ static int explain_empty(const struct wt_run_file *run, const struct wt_report *
 }
 
 /* What to type next, about the same run. */
-static void next_command(const struct top_values *values, char *text, size_t text_bytes)
+static void next_command(const struct top_values *values, const struct wt_report *report,
+                         char *text, size_t text_bytes)
 {
 	const char *option = values->run ? " -r " : "", *run = values->run ? values->run : "";
 
@@ -110,8 +112,8 @@ static void next_command(const struct top_values *values, char *text, size_t tex
 	if (wt_report_is_sum((enum wt_report_group)values->group))
 		snprintf(text, text_bytes, "wavetap top%s%s --group kernel", option, run);
 	else
-		snprintf(text, text_bytes, "wavetap show%s%s 1, wavetap diagnose%s%s", option, run,
-		         option, run);
+		snprintf(text, text_bytes, "wavetap show%s%s id:%" PRId64 ", wavetap diagnose%s%s",
+		         option, run, report->rows[0].kernel_id, option, run);
 }
 
 static int print_text(const struct top_values *values, const struct wt_run_file *run,
@@ -128,7 +130,7 @@ static int print_text(const struct top_values *values, const struct wt_run_file 
 	char next[512];
 	int rc;
 
-	next_command(values, next, sizeof(next));
+	next_command(values, report, next, sizeof(next));
 	style.next = next;
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	rc = wt_top_print(stdout, &terminal, run, report, &style);

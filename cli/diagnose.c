@@ -62,6 +62,7 @@ static struct wt_finding *add(struct work *work, const char *kind, double least,
 
 static void find_small_grids(struct work *work)
 {
+	char count[WT_TEXT_NUMBER_BYTES];
 	const struct wt_ledger *ledger = work->ledger;
 	double rest = 0;
 	int64_t rest_count = 0;
@@ -80,9 +81,9 @@ static void find_small_grids(struct work *work)
 		finding->kernel_id = kernel->kernel_id;
 		say(finding->title, sizeof(finding->title), "small grid: %s", work->names[i]);
 		EVIDENCE(finding,
-		         "%" PRId64 " launches with fewer blocks than SMs, or that left SMs out; "
-		         "wavetap show id:%" PRId64 " has its grids",
-		         kernel->launches, kernel->kernel_id);
+		         "%s launches with fewer blocks than SMs, or that left SMs out; "
+		         "its grids: show id:%" PRId64,
+		         wt_text_count(count, kernel->launches), kernel->kernel_id);
 		finding->explanation =
 		        "SMs beyond the number of blocks have nothing to do for as long "
 		        "as the kernel runs.";
@@ -96,7 +97,7 @@ static void find_small_grids(struct work *work)
 	say(finding->title, sizeof(finding->title),
 	    "small grids of %" PRId64 " %skernels, together", rest_count,
 	    work->diagnosis->count > 1 ? "other " : "");
-	EVIDENCE(finding, "wavetap top --by underfill lists them");
+	EVIDENCE(finding, "listed by top --by underfill");
 	finding->explanation = "None of them matters alone.";
 	finding->advice =
 	        "Fusion (torch.compile, foreach optimizers) takes many small kernels away at "
@@ -105,6 +106,7 @@ static void find_small_grids(struct work *work)
 
 static void find_waves(struct work *work)
 {
+	char count[WT_TEXT_NUMBER_BYTES];
 	const struct wt_ledger *ledger = work->ledger;
 
 	for (size_t i = 0; i < ledger->kernel_count; i++) {
@@ -119,9 +121,8 @@ static void find_waves(struct work *work)
 		say(finding->title, sizeof(finding->title), "partial last wave: %s",
 		    work->names[i]);
 		EVIDENCE(finding,
-		         "%" PRId64 " launches; wavetap show id:%" PRId64
-		         " has waves and the grids that would fill them",
-		         kernel->launches, kernel->kernel_id);
+		         "%s launches; waves, and the grids that would fill them: show id:%" PRId64,
+		         wt_text_count(count, kernel->launches), kernel->kernel_id);
 		finding->explanation = "The last wave of blocks does not fill the GPU, and the SMs "
 		                       "that are done wait. "
 		                       "Where in the range the loss lies, geometry can't tell; a "
@@ -190,6 +191,7 @@ static double sum_gaps(const struct wt_ledger *ledger, enum wt_gap_cause cause, 
 
 static void find_launch_bound(struct work *work)
 {
+	char count[WT_TEXT_NUMBER_BYTES];
 	static const enum wt_gap_cause causes[] = {WT_GAP_LAUNCH, WT_GAP_HOST, WT_GAP_TURNAROUND};
 	const struct wt_ledger *ledger = work->ledger;
 	struct wt_finding *finding;
@@ -205,7 +207,7 @@ static void find_launch_bound(struct work *work)
 		return;
 	say(finding->title, sizeof(finding->title),
 	    "launch-bound: the GPU waits for the next launch");
-	EVIDENCE(finding, "%" PRId64 " gaps of at most 1 ms between kernels", gaps);
+	EVIDENCE(finding, "%s gaps of at most 1 ms between kernels", wt_text_count(count, gaps));
 	name_kernels_after(work, causes, 3, finding);
 	finding->explanation = "The program launches all the time, and what it does for each "
 	                       "launch takes longer than the kernels run.";
@@ -216,6 +218,7 @@ static void find_launch_bound(struct work *work)
 
 static void find_host(struct work *work)
 {
+	char count[WT_TEXT_NUMBER_BYTES];
 	double stake = sum_gaps(work->ledger, WT_GAP_HOST, false) -
 	               sum_gaps(work->ledger, WT_GAP_HOST, true) +
 	               sum_gaps(work->ledger, WT_GAP_LAUNCH, false) -
@@ -228,9 +231,8 @@ static void find_host(struct work *work)
 	say(finding->title, sizeof(finding->title), "the host keeps the GPU waiting");
 	for (size_t i = 0; i < work->ledger->device_count; i++)
 		gaps += work->ledger->devices[i].gaps - work->ledger->devices[i].short_gaps;
-	EVIDENCE(finding,
-	         "%" PRId64 " gaps of more than 1 ms, and what of them no other cause explains",
-	         gaps);
+	EVIDENCE(finding, "%s gaps of more than 1 ms, and what of them no other cause explains",
+	         wt_text_count(count, gaps));
 	finding->explanation =
 	        "The launching thread was elsewhere: Python, data loading, logging, a "
 	        "lock, I/O.";
@@ -289,7 +291,7 @@ static const struct cause_finding {
         {WT_GAP_COPY, 0, "copy-exposed", "copies that no kernel hides",
          "The GPU copies and computes at the same time if both are in flight.",
          "Pinned memory, non_blocking copies on a stream of their own, and the copies for the next "
-         "step during this one; wavetap copies has directions and memory."},
+         "step during this one; directions and memory: wavetap copies."},
         {WT_GAP_DEPENDENCY, WT_API_CLASS_DEPEND, "dependency",
          "streams wait for each other or for the host",
          "An event or host function ahead of the kernel had not been reached.",

@@ -170,7 +170,7 @@ static int explain_empty(const struct wt_ledger_view *view)
 	char why[400];
 
 	wt_report_why_empty(&view->losses, why, sizeof(why));
-	wt_cli_error("run %s has no ledger: %s", view->run.info.id, why);
+	wt_cli_error("run %s has no kernels to account for: %s", view->run.info.id, why);
 	return WT_EXIT_NO_DATA;
 }
 

@@ -20,6 +20,12 @@ struct wt_phrase {
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal);
 void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+/*
+ * Prose: breaks between words too, and goes on indented by indent_columns. Begins a line of its own
+ * or follows what is there after two blanks.
+ */
+void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 void wt_phrase_end(struct wt_phrase *line);
 
 #endif /* WT_CLI_PHRASE_H */

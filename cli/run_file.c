@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/run_file.h"
+#include "cli/text.h"
 #include "schema/wt_paths.h"
 
 #define AMBIGUOUS_LISTED 5
@@ -221,6 +222,22 @@ static int open_called(const struct wt_db_run_file *runs, size_t count, const ch
 	return WT_EXIT_FAILED;
 }
 
+/* Nothing was asked for: a shorter run that came later may be the one that somebody means. */
+static void tell_passed_over(const struct wt_db_run_file *runs, size_t count,
+                             const struct wt_db_run_file *found)
+{
+	char kernels[WT_TEXT_NUMBER_BYTES];
+
+	for (size_t i = count; i-- > 0 && &runs[i] != found;) {
+		if (!is_counted(&runs[i], 1))
+			continue;
+		wt_cli_error(
+		        "showing run %s; a later one has less than a second of kernels (%s): -r %s",
+		        found->id, wt_text_ns(kernels, runs[i].kernel_ns), runs[i].id);
+		return;
+	}
+}
+
 static int open_listed(const char *spec, long back, struct wt_run_file *ret_run)
 {
 	struct wt_db_run_file *runs = NULL;
@@ -241,6 +258,8 @@ static int open_listed(const char *spec, long back, struct wt_run_file *ret_run)
 		code = open_called(runs, count, spec, data_dir, ret_run);
 	} else {
 		found = find_latest(runs, count, back);
+		if (found && !spec && isatty(STDERR_FILENO))
+			tell_passed_over(runs, count, found);
 		code = found ? open_path(found->path, ret_run)
 		             : explain_no_latest(runs, count, back, data_dir);
 	}

@@ -15,6 +15,7 @@
 #define BAR_COLUMNS 40
 #define CONFIGS_SHOWN 20 /* --json has all */
 #define ADVICE_SHOWN 5
+#define WIDE_COLUMNS 92
 #define GRIDS_MIN 3 /* fewer make no curve */
 
 static void print_bar(FILE *out, int64_t value, int64_t most, bool is_utf8)
@@ -46,7 +47,7 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_add(&line, "%s", show->total.kernel_shown);
 	wt_phrase_end(&line);
 	if (strcmp(show->demangled, show->total.kernel_shown)) {
-		wt_phrase_add(&line, "%s", show->demangled);
+		wt_phrase_words(&line, 2, "%s", show->demangled);
 		wt_phrase_end(&line);
 	}
 	wt_top_print_selection(&line, report->select);
@@ -157,6 +158,8 @@ static const struct wt_table_column config_columns[] = {
         {"wave_max", "WAVE<=", WT_TABLE_RIGHT, 0, 0, 0},
 };
 
+#define CONFIG_COLUMNS (sizeof(config_columns) / sizeof(config_columns[0]))
+
 static void add_dims(struct wt_table *table, const int64_t dims[3])
 {
 	char text[3 * WT_TEXT_NUMBER_BYTES];
@@ -209,21 +212,32 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 	add_share(table, config, row->wave_max_sm_ns, row->has_wave);
 }
 
+/* Narrow terminals do without shared memory and the least of the wave's range. */
+static struct wt_table *make_config_table(const struct wt_text_terminal *terminal,
+                                          struct wt_table_column columns[CONFIG_COLUMNS])
+{
+	memcpy(columns, config_columns, sizeof(config_columns));
+	for (size_t i = 0; i < CONFIG_COLUMNS; i++)
+		if (terminal->width_columns && terminal->width_columns < WIDE_COLUMNS &&
+		    (!strcmp(columns[i].key, "smem") || !strcmp(columns[i].key, "wave")))
+			columns[i].flags |= WT_TABLE_NO_TEXT;
+	return wt_table_create(columns, CONFIG_COLUMNS);
+}
+
 static int print_configs(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show)
 {
-	struct wt_table *table =
-	        wt_table_create(config_columns, sizeof(config_columns) / sizeof(config_columns[0]));
+	struct wt_table_column columns[CONFIG_COLUMNS];
+	struct wt_table *table = make_config_table(terminal, columns);
 	int rc;
 
 	if (!table)
 		return -ENOMEM;
-	for (size_t i = 0; i < show->config_count; i++)
+	for (size_t i = 0; i < show->config_count && i < CONFIGS_SHOWN; i++)
 		add_config(table, &show->configs[i]);
-	fprintf(out,
-	        "\n%zu configuration%s (UNDER, WAVE, WAVE<=: time of the whole GPU, all "
-	        "launches)\n",
-	        show->config_count, show->config_count == 1 ? "" : "s");
+	fprintf(out, "\n%zu configuration%s%s (UNDER to WAVE<=: time of the whole GPU)\n",
+	        show->config_count, show->config_count == 1 ? "" : "s",
+	        show->config_count > CONFIGS_SHOWN ? ", the 20 with most time" : "");
 	rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
 	return rc;
@@ -261,7 +275,8 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		}
 		if (told++ == 0)
 			fputc('\n', out);
-		wt_phrase_add(&line, "grid %" PRId64 ": %s", sorted[i]->blocks, sorted[i]->advice);
+		wt_phrase_words(&line, 2, "grid %" PRId64 ": %s", sorted[i]->blocks,
+		                sorted[i]->advice);
 		wt_phrase_end(&line);
 	}
 	if (told) {
@@ -279,7 +294,7 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 			is_told |= !strcmp(show->configs[j].lift, lift);
 		if (!lift[0] || is_told)
 			continue;
-		wt_phrase_add(&line, "occupancy: %s", lift);
+		wt_phrase_words(&line, 2, "occupancy: %s", lift);
 		wt_phrase_end(&line);
 	}
 }
@@ -360,8 +375,9 @@ static int print_curves(FILE *out, bool is_utf8, const struct wt_show *show,
 }
 
 int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
-                  const struct wt_show *show)
+                  const struct wt_show *show, const char *run_option)
 {
+	char lost[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
 	const struct wt_show_config **configs;
 	struct wt_phrase line;
 	int rc;
@@ -383,11 +399,16 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 	wt_phrase_init(&line, out, terminal);
 	if (show->ncu) {
 		fputc('\n', out);
-		wt_phrase_add(&line, "next: wavetap show id:%" PRId64 " --ncu",
+		wt_phrase_add(&line, "next: wavetap show%s id:%" PRId64 " --ncu", run_option,
 		              show->total.kernel_id);
 		wt_phrase_add(&line, "prints the ncu command for one launch");
 		wt_phrase_end(&line);
 	}
+	wt_phrase_add(&line, "lost %s of %s kernels in the whole run",
+	              wt_text_count(lost, wt_report_kernels_lost(&show->report.loss)),
+	              wt_text_count(all, show->report.loss.kernels +
+	                                         wt_report_kernels_lost(&show->report.loss)));
+	wt_phrase_end(&line);
 	wt_top_print_losses(out, terminal, &show->report);
 	return 0;
 }

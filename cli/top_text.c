@@ -12,7 +12,7 @@
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
-#define LEDGER_KERNELS_MAX 100000 /* 0.2 s on the machine it was measured on */
+#define LEDGER_KERNELS_MAX 250000 /* half a second on the machine it was measured on */
 
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
@@ -162,7 +162,7 @@ static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_C
 		         wt_gap_cause_name((enum wt_gap_cause)most),
 		         wt_text_percent(percent, above, total_sm_ns));
 	}
-	wt_phrase_add(line, "%s", text);
+	wt_phrase_words(line, 2, "%s", text);
 }
 
 /*

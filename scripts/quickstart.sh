@@ -51,8 +51,10 @@ fi
 cat <<MSG
 
 Next, in $top:
-  build/wavetap run -- python train.py   your own program
-  build/wavetap top --by tail-idle       then its partial last waves
+  export WAVETAP_DIR=build/quickstart    the demo's run stays apart, there:
+  build/wavetap diagnose                   what costs most, why, what to try
+  build/wavetap show 1                     the first kernel of its top
+  unset WAVETAP_DIR
+  build/wavetap run -- python train.py   your own program, and its top
   sudo make -C build install             put it into /usr/local
-The demo's run stays apart, in build/quickstart (WAVETAP_DIR).
 MSG

@@ -24,7 +24,7 @@ mkdir sanitizer-reports
 for tool in ASAN UBSAN TSAN LSAN; do
   eval "export ${tool}_OPTIONS=\"\${${tool}_OPTIONS:+\$${tool}_OPTIONS:}log_path=\$folder/sanitizer-reports/\$tool\""
 done
-echo "running the tests (about two minutes) ..."
+echo "running the tests (some minutes) ..."
 rc=0
 make -s -k -j"$(nproc 2>/dev/null || echo 2)" check VERBOSE="${CI:+1}" ${WT_TESTS:+"TESTS=$WT_TESTS"} >check.out 2>&1 || rc=$?
 

@@ -41,6 +41,19 @@ def cut(db, begin_ns, end_ns):
   db.execute("DELETE FROM kernel WHERE kernel_id NOT IN (SELECT kernel_id FROM config)")
 
 
+def number_again(db):
+  """Calls are numbered from 0 without holes, as if the run had begun with the cut."""
+  db.execute("""CREATE TEMP TABLE number AS SELECT process_id, seq AS old,
+    row_number() OVER (PARTITION BY process_id ORDER BY seq) - 1 AS new FROM launch_call""")
+  db.execute("CREATE INDEX temp.number_of ON number (process_id, old)")
+  db.execute("""UPDATE kernel_exec SET launch_seq = (SELECT new FROM number n
+    WHERE n.process_id = kernel_exec.process_id AND old = launch_seq) WHERE graph_id IS NULL""")
+  # Through numbers that no row has: the key must stay unique at every step.
+  db.execute("""UPDATE launch_call SET seq = -1 - (SELECT new FROM number n
+    WHERE n.process_id = launch_call.process_id AND old = seq)""")
+  db.execute("UPDATE launch_call SET seq = -1 - seq")
+
+
 def roll_up(db):
   db.execute("DELETE FROM config_stat")
   for row in db.execute(ROLLUP).fetchall():
@@ -89,6 +102,7 @@ def main():
   first_ns = db.execute("SELECT min(start_ns) FROM kernel_exec").fetchone()[0]
   begin_ns, end_ns = first_ns + int(begin_s * 1e9), first_ns + int(end_s * 1e9)
   cut(db, begin_ns, end_ns)
+  number_again(db)
   roll_up(db)
   count_again(db, begin_ns)
   anonymize(db)
