@@ -114,21 +114,36 @@ static void classify_part(const struct wt_gap_facts *facts, int64_t from_ns, int
 	}
 }
 
+/* What does not depend on the clock of the CPU; WT_GAP_CAUSE_MAX: the rest does. */
+static enum wt_gap_cause plain_cause(const struct wt_gap_facts *facts, int64_t t_ns)
+{
+	if (wt_intervals_contain(&facts->copies, t_ns))
+		return WT_GAP_COPY;
+	if (wt_intervals_contain(&facts->lost, t_ns))
+		return WT_GAP_UNKNOWN;
+	if (facts->is_same_graph_launch)
+		return WT_GAP_GRAPH;
+	if (!facts->has_kernel_after)
+		return WT_GAP_AFTER;
+	return t_ns < facts->first_launch_ns ? WT_GAP_STARTUP : WT_GAP_CAUSE_MAX;
+}
+
 void wt_gap_classify(const struct wt_gap_facts *facts, int64_t ret_ns[WT_GAP_CAUSE_MAX])
 {
 	int64_t at_ns = facts->start_ns;
 
 	while (at_ns < facts->end_ns) {
-		bool is_copy = wt_intervals_contain(&facts->copies, at_ns);
+		enum wt_gap_cause cause = plain_cause(facts, at_ns);
 		int64_t end_ns =
-		        least(wt_intervals_next_edge(&facts->copies, at_ns), facts->end_ns);
+		        least(facts->end_ns, wt_intervals_next_edge(&facts->copies, at_ns));
 
-		if (is_copy)
-			ret_ns[WT_GAP_COPY] += end_ns - at_ns;
-		else if (facts->is_same_graph_launch)
-			ret_ns[WT_GAP_GRAPH] += end_ns - at_ns;
-		else
+		end_ns = least(end_ns, wt_intervals_next_edge(&facts->lost, at_ns));
+		if (at_ns < facts->first_launch_ns)
+			end_ns = least(end_ns, facts->first_launch_ns);
+		if (cause == WT_GAP_CAUSE_MAX)
 			classify_part(facts, at_ns, end_ns, ret_ns);
+		else
+			ret_ns[cause] += end_ns - at_ns;
 		at_ns = end_ns;
 	}
 }
@@ -148,6 +163,8 @@ const char *wt_gap_cause_name(enum wt_gap_cause cause)
 	        [WT_GAP_TURNAROUND] = "turnaround",
 	        [WT_GAP_UNKNOWN] = "unknown",
 	        [WT_GAP_UNDECIDED] = "undecided",
+	        [WT_GAP_STARTUP] = "startup",
+	        [WT_GAP_AFTER] = "after",
 	};
 
 	return cause < WT_GAP_CAUSE_MAX ? names[cause] : "unknown";

@@ -6,10 +6,13 @@
  * first cause that applies to a nanosecond is its cause:
  *
  *   copy         a copy or memset ran on the device
+ *   unknown      a kernel that was lost may have run here
  *   graph        K and the kernel before are nodes of one graph launch
+ *   after        there is no K: the program had no more work for this device
+ *   startup      K's process had not launched its first kernel
  *   load         the application compiled or loaded code (JIT, modules, lazy loading)
  *   profiler     CUPTI was at work: buffers, flushes, instrumentation
- *   unknown      K's call isn't known, or a kernel before it was lost and may have run
+ *   unknown      K's call isn't known
  *   sync         before e: K's thread waited for the GPU
  *   alloc        before e: it allocated or freed
  *   host         before e: neither; the program had not asked yet
@@ -46,6 +49,8 @@ enum wt_gap_cause {
 	WT_GAP_TURNAROUND,
 	WT_GAP_UNKNOWN,
 	WT_GAP_UNDECIDED,
+	WT_GAP_STARTUP,
+	WT_GAP_AFTER,
 	WT_GAP_CAUSE_MAX
 };
 
@@ -57,12 +62,15 @@ struct wt_gap_facts {
 	int64_t entry_ns; /* e and l, valid with has_call */
 	int64_t return_ns;
 	int64_t clock_error_ns; /* >= 0 */
+	int64_t first_launch_ns; /* of K's process; INT64_MIN: not known */
 	bool has_call;
+	bool has_kernel_after; /* there is a K */
 	bool has_kernel_before; /* without one nothing is back to back */
 	bool is_same_graph_launch;
 	bool has_dependency; /* a wait, host function or copy in K's stream, before K and after the
 	                        kernel before it in that stream */
 	struct wt_intervals copies; /* of the device */
+	struct wt_intervals lost; /* in which kernels may have run that were lost */
 	struct wt_intervals loads; /* of K's process */
 	struct wt_intervals profiler; /* of K's process */
 	struct wt_intervals syncs; /* of the thread that called */

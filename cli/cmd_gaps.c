@@ -88,6 +88,8 @@ static const struct wt_table_column kernel_columns[] = {
         CAUSE_COLUMN(turnaround),
         CAUSE_COLUMN(unknown),
         CAUSE_COLUMN(undecided),
+        CAUSE_COLUMN(startup),
+        CAUSE_COLUMN(after),
         {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
 };
 

@@ -68,6 +68,8 @@ static const struct wt_table_column columns[] = {
         CAUSE_COLUMN(turnaround),
         CAUSE_COLUMN(unknown),
         CAUSE_COLUMN(undecided),
+        CAUSE_COLUMN(startup),
+        CAUSE_COLUMN(after),
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 10, 0},
         {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
 };

@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,9 +82,8 @@ static void find_small_grids(struct work *work)
 		finding->kernel_id = kernel->kernel_id;
 		say(finding->title, sizeof(finding->title), "small grid: %s", work->names[i]);
 		EVIDENCE(finding,
-		         "%s launches with fewer blocks than SMs, or that left SMs out; "
-		         "its grids: show id:%" PRId64,
-		         wt_text_count(count, kernel->launches), kernel->kernel_id);
+		         "%s of its launches left SMs without a block; its grids: show id:%" PRId64,
+		         wt_text_count(count, kernel->launches_underfilled), kernel->kernel_id);
 		finding->explanation =
 		        "SMs beyond the number of blocks have nothing to do for as long "
 		        "as the kernel runs.";
@@ -137,31 +137,32 @@ static void find_waves(struct work *work)
 /* ---- gaps */
 
 static double kernel_gaps(const struct wt_ledger_kernel *kernel, const enum wt_gap_cause *causes,
-                          size_t count)
+                          size_t count, bool is_short)
 {
+	const int64_t *gap_sm_ns = is_short ? kernel->short_gap_sm_ns : kernel->gap_sm_ns;
 	double sm_ns = 0;
 
 	for (size_t c = 0; c < count; c++)
-		sm_ns += (double)kernel->gap_sm_ns[causes[c]];
+		sm_ns += (double)gap_sm_ns[causes[c]];
 	return sm_ns;
 }
 
 /* "; mostly before A (40%), B (12%), C (9%)": the kernels that ended gaps of these causes. */
 static void name_kernels_after(struct work *work, const enum wt_gap_cause *causes, size_t count,
-                               struct wt_finding *finding)
+                               bool is_short, struct wt_finding *finding)
 {
 	const struct wt_ledger *ledger = work->ledger;
-	double above = 1e300, whole = kernel_gaps(&ledger->after_last, causes, count);
+	double above = 1e300, whole = kernel_gaps(&ledger->after_last, causes, count, is_short);
 
 	for (size_t i = 0; i < ledger->kernel_count; i++)
-		whole += kernel_gaps(&ledger->kernels[i], causes, count);
+		whole += kernel_gaps(&ledger->kernels[i], causes, count, is_short);
 	for (int named = 0; named < KERNELS_NAMED; named++) {
 		double most = 0;
 		size_t at = 0;
 		char percent[WT_TEXT_NUMBER_BYTES];
 
 		for (size_t i = 0; i < ledger->kernel_count; i++) {
-			double sm_ns = kernel_gaps(&ledger->kernels[i], causes, count);
+			double sm_ns = kernel_gaps(&ledger->kernels[i], causes, count, is_short);
 
 			if (sm_ns > most && sm_ns < above) {
 				most = sm_ns;
@@ -192,7 +193,7 @@ static double sum_gaps(const struct wt_ledger *ledger, enum wt_gap_cause cause, 
 static void find_launch_bound(struct work *work)
 {
 	char count[WT_TEXT_NUMBER_BYTES];
-	static const enum wt_gap_cause causes[] = {WT_GAP_LAUNCH, WT_GAP_HOST, WT_GAP_TURNAROUND};
+	static const enum wt_gap_cause causes[] = {WT_GAP_LAUNCH, WT_GAP_HOST};
 	const struct wt_ledger *ledger = work->ledger;
 	struct wt_finding *finding;
 	double stake = 0;
@@ -207,8 +208,9 @@ static void find_launch_bound(struct work *work)
 		return;
 	say(finding->title, sizeof(finding->title),
 	    "launch-bound: the GPU waits for the next launch");
-	EVIDENCE(finding, "%s gaps of at most 1 ms between kernels", wt_text_count(count, gaps));
-	name_kernels_after(work, causes, 3, finding);
+	EVIDENCE(finding, "host and launch time in %s gaps of at most 1 ms",
+	         wt_text_count(count, gaps));
+	name_kernels_after(work, causes, 2, true, finding);
 	finding->explanation = "The program launches all the time, and what it does for each "
 	                       "launch takes longer than the kernels run.";
 	finding->advice =
@@ -299,6 +301,17 @@ static const struct cause_finding {
         {WT_GAP_PROFILER, 0, "profiler", "the profiler holds the program up",
          "CUPTI's buffers and flushes took time on the launching thread.",
          "Part of what watching costs: it would not be there without it."},
+        {WT_GAP_TURNAROUND, 0, "turnaround", "between kernels that were queued in time",
+         "The GPU takes a microsecond or two from one kernel to the next, however early it was "
+         "launched.",
+         "Fewer, larger kernels; independent ones on streams of their own; programmatic dependent "
+         "launch."},
+        {WT_GAP_STARTUP, 0, "startup", "before a process launched anything",
+         "The device had nothing to do until its process came.",
+         "A matter of the job, not of its kernels: select the part that counts with --from."},
+        {WT_GAP_AFTER, 0, "after", "after the last kernel of a device",
+         "Other devices of the run, or copies, went on.",
+         "Even the work out between devices; or select the part that counts with --to."},
         {WT_GAP_GRAPH, 0, "graph", "between nodes of graphs",
          "The GPU takes about a microsecond from node to node.",
          "Fewer, larger nodes; branches that can run side by side."},
@@ -321,7 +334,7 @@ static int find_causes(struct work *work)
 			continue;
 		say(finding->title, sizeof(finding->title), "%s", known->title);
 		EVIDENCE(finding, "gaps with the cause %s", wt_gap_cause_name(known->cause));
-		name_kernels_after(work, &known->cause, 1, finding);
+		name_kernels_after(work, &known->cause, 1, false, finding);
 		finding->explanation = known->explanation;
 		finding->advice = known->advice;
 		if (known->api_class)
@@ -356,7 +369,8 @@ static int find_variance(struct work *work)
 		return rc;
 	sqlite3_bind_int(s, 1, VARIANCE_LAUNCHES_MIN);
 	while ((rc = wt_report_step(s)) > 0) {
-		double stake = sqlite3_column_double(s, 2);
+		/* Launches that overlap could take more beyond the fastest than there was time. */
+		double stake = fmin(sqlite3_column_double(s, 2), work->diagnosis->total_sm_ns);
 		struct wt_finding *finding = add(work, "variance", 0, stake);
 		char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 

@@ -57,6 +57,7 @@ static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *share)
 	struct wt_sweep_share *sum = &load->ledger->kernels[id].share;
 
 	load->ledger->kernels[id].launches++;
+	load->ledger->kernels[id].launches_underfilled += share->underfill_sm_ns > 0;
 	sum->active_sm_ns += share->active_sm_ns;
 	sum->active_comm_sm_ns += share->active_comm_sm_ns;
 	sum->underfill_sm_ns += share->underfill_sm_ns;
@@ -134,8 +135,6 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 			rc = sweep_row(load, row);
 		if (!rc && row->has_call)
 			rc = wt_ledger_note_stream(load, row);
-		if (row->has_call)
-			load->swept_entry_ns = row->call.entry_ns;
 		load->next = NULL;
 		if (rc)
 			return rc;
@@ -153,7 +152,8 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 	int rc;
 
 	load->device = device;
-	load->swept_entry_ns = INT64_MIN;
+	wt_map_fini(&load->stream_at); /* a stream is of one device */
+	load->stream_count = 0;
 	load->bucket_at = 0;
 	memset(&load->bucket_total, 0, sizeof(load->bucket_total));
 	device->wall_ns = ledger->end_ns - ledger->start_ns;

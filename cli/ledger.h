@@ -57,7 +57,9 @@ struct wt_ledger_kernel {
 	int64_t launches;
 	int64_t gaps;
 	struct wt_sweep_share share;
+	int64_t launches_underfilled; /* that left SMs without a block */
 	int64_t gap_sm_ns[WT_GAP_CAUSE_MAX];
+	int64_t short_gap_sm_ns[WT_GAP_CAUSE_MAX]; /* of gaps of at most WT_LEDGER_SHORT_GAP_NS */
 };
 
 struct wt_select;

@@ -30,7 +30,15 @@ struct graph_launch {
 	struct wt_fact_call call;
 };
 
+struct process {
+	int64_t process_id;
+	int64_t first_launch_ns;
+	bool has_devices; /* more than one */
+};
+
 struct wt_facts {
+	struct process *processes; /* by process_id */
+	size_t process_count;
 	struct wt_interval *intervals;
 	struct group *groups;
 	size_t group_count;
@@ -38,68 +46,58 @@ struct wt_facts {
 	size_t graph_launch_count;
 };
 
-/*
- * kind, process, key, start, end. Kinds and classes by number through the macros, so that they are
- * those of the enums. Entries from 130 on build graphs, MODULE entries below load code
- * (wt_hooks.def). Overhead types are CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module
- * and function loading; 1 to 3 and 7 << 16 CUPTI's own work.
- */
-#define NUMBER_TEXT(number) #number
-#define NUMBER(number) NUMBER_TEXT(number)
-#define CLASS_SYNC 4
-#define CLASS_DEPEND 5
-#define CLASS_ALLOC 7
-#define CLASS_MODULE 8
-_Static_assert(CLASS_SYNC == WT_API_CLASS_SYNC && CLASS_DEPEND == WT_API_CLASS_DEPEND &&
-                       CLASS_ALLOC == WT_API_CLASS_ALLOC && CLASS_MODULE == WT_API_CLASS_MODULE,
+/* The statements below name kinds and classes by these numbers. */
+_Static_assert(WT_API_CLASS_GRAPH == 2 && WT_API_CLASS_SYNC == 4 && WT_API_CLASS_DEPEND == 5 &&
+                       WT_API_CLASS_ALLOC == 7 && WT_API_CLASS_MODULE == 8,
                "classes as stored");
 _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &&
                        WT_FACT_SYNC == 3 && WT_FACT_ALLOC == 4 && WT_FACT_DEPEND == 5 &&
                        WT_FACT_LOST == 6,
                "kinds as in the statements");
 
+/*
+ * kind, process, key, start, end. Entries from 130 on build graphs, MODULE entries below load code
+ * (wt_hooks.def). The key of a dependency is wt_fact_stream_key(). Overhead types are
+ * CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module and function loading; 1 to 3 and
+ * 7 << 16 CUPTI's own work.
+ */
 static const char facts_sql[] =
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
         " WHERE device_id IS NOT NULL AND end_ns > start_ns"
-        " UNION ALL SELECT CASE WHEN a.class = " NUMBER(
-                CLASS_SYNC) " THEN 3"
-                            "  WHEN a.class = " NUMBER(
-                                    CLASS_ALLOC) " THEN 4"
-                                                 "  WHEN a.class = " NUMBER(
-                                                         CLASS_DEPEND) " THEN 5"
-                                                                       "  WHEN c.api < 130 THEN 1 "
-                                                                       "ELSE 4 END, c.process_id,"
-                                                                       " CASE WHEN a.class "
-                                                                       "= " NUMBER(
-                                                                               CLASS_DEPEND) " THEN"
-                                                                                             " c."
-                                                                                             "handl"
-                                                                                             "e"
-                                                                                             "  "
-                                                                                             "WHEN "
-                                                                                             "a."
-                                                                                             "class"
-                                                                                             " ="
-                                                                                             " " NUMBER(
-                                                                                                     CLASS_MODULE) " AND c.api < 130 THEN 0"
-                                                                                                                   "  ELSE c.thread32 END, c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-                                                                                                                   " FROM api_call c JOIN api a USING (api) WHERE a.class IN (" NUMBER(CLASS_SYNC) ", " NUMBER(
-                                                                                                                           CLASS_DEPEND) ", " NUMBER(CLASS_ALLOC) ", " NUMBER(CLASS_MODULE) ")"
-                                                                                                                                                                                            " UNION ALL SELECT CASE WHEN type IN (1, 262144, 327680) THEN 1 ELSE 2 END, process_id,"
-                                                                                                                                                                                            " CASE WHEN type IN (1, 262144, 327680) THEN 0 ELSE thread32 END, start_ns, end_ns"
-                                                                                                                                                                                            " FROM overhead WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752)"
-                                                                                                                                                                                            " AND end_ns > start_ns";
+        " UNION ALL SELECT CASE a.class WHEN 4 THEN 3 WHEN 7 THEN 4 WHEN 5 THEN 5"
+        "  ELSE iif(c.api < 130, 1, 4) END, c.process_id,"
+        " CASE WHEN a.class = 8 AND c.api < 130 THEN 0"
+        "  WHEN a.class = 5 AND c.handle BETWEEN 0 AND 2 THEN ~(c.thread32 * 4 + c.handle)"
+        "  WHEN a.class = 5 THEN c.handle ELSE c.thread32 END,"
+        " c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
+        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 5, 7, 8)"
+        " UNION ALL SELECT iif(type IN (1, 262144, 327680), 1, 2), process_id,"
+        " iif(type IN (1, 262144, 327680), 0, thread32), start_ns, end_ns FROM overhead"
+        " WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns";
 
-/* Launches that went well, not into a graph, and have no kernel. Asked for only where some are. */
+/*
+ * Launches that went well, not into a graph, and have no kernel with a time; graph launches of
+ * processes that lost kernels. Asked for only where something is lost.
+ */
+#define KERNELS_LOST "kernels_no_time + kernels_dropped_ring + kernels_dropped_cupti + kernels_torn"
 static const char any_lost_sql[] =
         "SELECT 1 FROM loss WHERE launches_unlinked + launches_unobserved"
-        " + launches_in_flight > 0 LIMIT 1";
+        " + launches_in_flight + " KERNELS_LOST " > 0 LIMIT 1";
 static const char lost_sql[] =
-        "SELECT 6, l.process_id, 0, l.entry_ns, l.entry_ns + 1 FROM launch_call l LEFT JOIN"
-        " (SELECT process_id, launch_seq FROM kernel_exec"
-        "  WHERE graph_id IS NULL AND launch_seq IS NOT NULL) e"
+        "SELECT 6, l.process_id, 0, l.entry_ns, l.entry_ns FROM launch_call l LEFT JOIN"
+        " (SELECT process_id, launch_seq FROM main.kernel_exec"
+        "  WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
         " ON e.process_id = l.process_id AND e.launch_seq = l.seq"
-        " WHERE l.result = 0 AND l.flags & 12 = 0 AND e.launch_seq IS NULL";
+        " WHERE l.result = 0 AND l.flags & 12 = 0 AND e.launch_seq IS NULL"
+        " UNION ALL SELECT 6, c.process_id, 0, c.entry_ns, c.entry_ns FROM api_call c"
+        " JOIN api a USING (api) JOIN loss USING (process_id)"
+        " WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0";
+
+static const char processes_sql[] =
+        "SELECT p.process_id, max(p.first_ns, coalesce(p.armed_ns, p.first_ns)),"
+        " (SELECT count(DISTINCT c.device_id) FROM main.config_stat s JOIN config c USING "
+        "(config_id)"
+        "  WHERE s.process_id = p.process_id) FROM proc p ORDER BY p.process_id";
 
 static const char graphs_sql[] =
         "SELECT c.process_id, c.seq, c.entry_ns, c.return_ns, c.handle, c.thread32"
@@ -174,8 +172,45 @@ static int read_facts(sqlite3 *db, const char *sql, struct fact_list *list)
 	return rc;
 }
 
+static int by_process_and_end(const void *left, const void *right)
+{
+	const struct fact *a = left, *b = right;
+
+	if (a->process_id != b->process_id)
+		return compare_i64(a->process_id, b->process_id);
+	return compare_i64(a->interval.end_ns, b->interval.end_ns);
+}
+
+/*
+ * A kernel that was lost may have run from its launch until its process next waited for the GPU,
+ * on whatever device. `waits` are sorted by process and end.
+ */
+static void set_lost_end(struct fact *lost, const struct fact *waits, size_t count)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare_i64(waits[middle].process_id, lost->process_id);
+
+		if (!order)
+			order = compare_i64(waits[middle].interval.end_ns,
+			                    lost->interval.start_ns + 1);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	lost->interval.end_ns = low < count && waits[low].process_id == lost->process_id
+	                                ? waits[low].interval.end_ns
+	                                : INT64_MAX;
+	lost->process_id = 0;
+}
+
 static int read_lost(sqlite3 *db, struct fact_list *list)
 {
+	struct fact *waits;
+	size_t first = list->count, wait_count = 0;
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, any_lost_sql, &s);
 
@@ -183,7 +218,21 @@ static int read_lost(sqlite3 *db, struct fact_list *list)
 		return rc;
 	rc = wt_report_step(s);
 	sqlite3_finalize(s);
-	return rc > 0 ? read_facts(db, lost_sql, list) : rc;
+	if (rc > 0)
+		rc = read_facts(db, lost_sql, list);
+	if (rc || list->count == first)
+		return rc;
+	waits = calloc(first + 1, sizeof(*waits));
+	if (!waits)
+		return -ENOMEM;
+	for (size_t i = 0; i < first; i++)
+		if (list->at[i].kind == WT_FACT_SYNC)
+			waits[wait_count++] = list->at[i];
+	qsort(waits, wait_count, sizeof(*waits), by_process_and_end);
+	for (size_t i = first; i < list->count; i++)
+		set_lost_end(&list->at[i], waits, wait_count);
+	free(waits);
+	return 0;
 }
 
 /* Sorted facts become groups of united intervals. */
@@ -238,6 +287,61 @@ static int read_graph_launches(sqlite3 *db, struct wt_facts *facts)
 	return rc;
 }
 
+static int read_processes(sqlite3 *db, struct wt_facts *facts)
+{
+	size_t capacity = 0;
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, processes_sql, &s);
+
+	if (rc)
+		return rc;
+	while ((rc = wt_report_step(s)) > 0) {
+		struct process process = {.process_id = sqlite3_column_int64(s, 0),
+		                          .first_launch_ns = sqlite3_column_int64(s, 1),
+		                          .has_devices = sqlite3_column_int64(s, 2) > 1};
+
+		if (sqlite3_column_type(s, 1) == SQLITE_NULL)
+			process.first_launch_ns = INT64_MIN;
+		rc = grow(&facts->processes, facts->process_count, &capacity, sizeof(process));
+		if (rc)
+			break;
+		facts->processes[facts->process_count++] = process;
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+static const struct process *find_process(const struct wt_facts *facts, int64_t process_id)
+{
+	size_t low = 0, high = facts->process_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (facts->processes[middle].process_id == process_id)
+			return &facts->processes[middle];
+		if (facts->processes[middle].process_id < process_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+int64_t wt_facts_first_launch_ns(const struct wt_facts *facts, int64_t process_id)
+{
+	const struct process *process = find_process(facts, process_id);
+
+	return process ? process->first_launch_ns : INT64_MIN;
+}
+
+bool wt_facts_has_devices(const struct wt_facts *facts, int64_t process_id)
+{
+	const struct process *process = find_process(facts, process_id);
+
+	return process && process->has_devices;
+}
+
 int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts)
 {
 	struct wt_facts *facts = calloc(1, sizeof(*facts));
@@ -253,6 +357,8 @@ int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts)
 	free(list.at);
 	if (!rc)
 		rc = read_graph_launches(db, facts);
+	if (!rc)
+		rc = read_processes(db, facts);
 	if (rc) {
 		wt_facts_free(facts);
 		facts = NULL;
@@ -268,6 +374,7 @@ void wt_facts_free(struct wt_facts *facts)
 	free(facts->intervals);
 	free(facts->groups);
 	free(facts->graph_launches);
+	free(facts->processes);
 	free(facts);
 }
 

@@ -21,8 +21,8 @@ enum wt_fact_kind {
 	WT_FACT_PROFILER, /* CUPTI held a thread up; key: thread32 */
 	WT_FACT_SYNC, /* waited for the GPU; key: thread32 */
 	WT_FACT_ALLOC, /* allocated, freed, built a graph; key: thread32 */
-	WT_FACT_DEPEND, /* event wait or host function was put into a stream; key: stream handle */
-	WT_FACT_LOST, /* a launch whose kernel should have come and did not; key 0 */
+	WT_FACT_DEPEND, /* event wait or host function was put into a stream; key: wt_fact_stream_key() */
+	WT_FACT_LOST, /* from launches whose kernels are lost to the next wait; process 0, key 0 */
 	WT_FACT_KIND_MAX
 };
 
@@ -35,6 +35,15 @@ struct wt_fact_call {
 
 struct wt_facts;
 
+/*
+ * What tells a stream in a process: its handle; of the default streams (0 to 2), which exist per
+ * context or thread, the thread as well.
+ */
+static inline uint64_t wt_fact_stream_key(uint64_t handle, uint32_t thread32)
+{
+	return handle > 2 ? handle : ~((uint64_t)thread32 * 4 + handle);
+}
+
 /* 0 or -errno; -EIO: sqlite3_errmsg(db) says what. *ret_facts is NULL on failure. */
 int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts);
 void wt_facts_free(struct wt_facts *facts); /* NULL is fine */
@@ -42,6 +51,12 @@ void wt_facts_free(struct wt_facts *facts); /* NULL is fine */
 /* Borrowed, good until the facts are freed. Empty where nothing is known. */
 struct wt_intervals wt_facts_find(const struct wt_facts *facts, enum wt_fact_kind kind,
                                   int64_t process_id, uint64_t key);
+
+/* When a process launched its first kernel that could be observed; INT64_MIN: not known. */
+int64_t wt_facts_first_launch_ns(const struct wt_facts *facts, int64_t process_id);
+
+/* Did kernels of the process run on more than one device? */
+bool wt_facts_has_devices(const struct wt_facts *facts, int64_t process_id);
 
 /* The graph launch `seq` of a process. False: not known. */
 bool wt_facts_graph_launch(const struct wt_facts *facts, int64_t process_id, int64_t seq,

@@ -13,30 +13,28 @@ static uint64_t stream_key(int64_t process_id, uint64_t stream)
 	return (stream ^ ((uint64_t)process_id << 48)) * 0x9e3779b97f4a7c15u;
 }
 
-/* Was a wait or host function put into K's stream since the kernel before it there? */
+/*
+ * Was a wait or host function put into K's stream since the kernel before it there? On a default
+ * stream of a process with several devices it can't be told for which of them.
+ */
 static bool has_dependency(const struct wt_ledger_loading *load, const struct wt_ledger_row *row)
 {
+	uint64_t stream = wt_fact_stream_key(row->call.stream, row->call.thread32);
 	struct wt_intervals set =
-	        wt_facts_find(load->facts, WT_FACT_DEPEND, row->process_id, row->call.stream);
-	uint32_t at = wt_map_get(&load->stream_at, stream_key(row->process_id, row->call.stream));
+	        wt_facts_find(load->facts, WT_FACT_DEPEND, row->process_id, stream);
+	uint32_t at = wt_map_get(&load->stream_at, stream_key(row->process_id, stream));
 	int64_t since_ns = at == WT_MAP_NONE ? INT64_MIN : load->stream_entry_ns[at];
 	size_t first = wt_intervals_after(&set, since_ns);
 
+	if (row->call.stream <= 2 && wt_facts_has_devices(load->facts, row->process_id))
+		return false;
 	return first < set.count && set.at[first].start_ns < row->call.entry_ns;
-}
-
-/* Was a kernel that never came launched between the one before the gap and K? */
-static bool has_lost_kernel(const struct wt_ledger_loading *load, const struct wt_ledger_row *row)
-{
-	struct wt_intervals set = wt_facts_find(load->facts, WT_FACT_LOST, row->process_id, 0);
-	size_t first = wt_intervals_after(&set, load->swept_entry_ns);
-
-	return row->has_call && first < set.count && set.at[first].start_ns < row->call.entry_ns;
 }
 
 int wt_ledger_note_stream(struct wt_ledger_loading *load, const struct wt_ledger_row *row)
 {
-	uint64_t key = stream_key(row->process_id, row->call.stream);
+	uint64_t stream = wt_fact_stream_key(row->call.stream, row->call.thread32);
+	uint64_t key = stream_key(row->process_id, stream);
 	uint32_t at = wt_map_get(&load->stream_at, key);
 
 	if (at != WT_MAP_NONE) {
@@ -100,15 +98,18 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 	        .began_ns = gap->start_ns,
 	        .clock_error_ns = load->ledger->clock_error_ns,
 	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
+	        .has_kernel_after = next != NULL,
+	        .first_launch_ns = INT64_MIN,
 	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
+	        .lost = wt_facts_find(load->facts, WT_FACT_LOST, 0, 0),
 	};
 	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
 	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
 
 	if (next) {
 		facts.loads = wt_facts_find(load->facts, WT_FACT_LOAD, next->process_id, 0);
-		/* A lost kernel may have run in the gap: that is not idle time with a cause. */
-		facts.has_call = next->has_call && !has_lost_kernel(load, next);
+		facts.first_launch_ns = wt_facts_first_launch_ns(load->facts, next->process_id);
+		facts.has_call = next->has_call;
 	}
 	if (facts.has_call) {
 		uint32_t thread = next->call.thread32;
@@ -132,8 +133,10 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 	device->short_gaps += is_short;
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
 		device->gap_ns[cause] += ns[cause];
-		if (is_short)
+		if (is_short) {
 			device->short_gap_ns[cause] += ns[cause];
+			owner->short_gap_sm_ns[cause] += ns[cause] * device->sms;
+		}
 		owner->gap_sm_ns[cause] += ns[cause] * device->sms;
 	}
 	return 0;

@@ -34,7 +34,6 @@ struct wt_ledger_loading {
 	struct wt_sweep sweep;
 	const struct wt_ledger_row *next; /* the kernel after the gap; NULL: none */
 	size_t next_at; /* its kernel's index */
-	int64_t swept_entry_ns; /* when the kernel before was launched */
 	size_t bucket_at; /* the first that is not closed */
 	struct wt_sweep_share bucket_total; /* up to its start */
 };

@@ -23,10 +23,12 @@ static const char *const cause_meanings[WT_GAP_CAUSE_MAX] = {
         [WT_GAP_ALLOC] = "it allocated, freed or built a graph",
         [WT_GAP_HOST] = "the program had not asked yet",
         [WT_GAP_LAUNCH] = "asked, but not on the GPU yet",
-        [WT_GAP_DEPENDENCY] = "stream waits for event or function",
+        [WT_GAP_DEPENDENCY] = "after an event or host function",
         [WT_GAP_TURNAROUND] = "queued back to back",
         [WT_GAP_UNKNOWN] = "launch not known, or kernels lost",
         [WT_GAP_UNDECIDED] = "within the error of the clocks",
+        [WT_GAP_STARTUP] = "its process had launched nothing yet",
+        [WT_GAP_AFTER] = "no kernel came any more",
 };
 
 const char *wt_gap_cause_meaning(enum wt_gap_cause cause)
@@ -49,7 +51,7 @@ size_t wt_ledger_lines(const struct wt_ledger_device *device,
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		gap_sm_ns += device->gap_ns[cause] * device->sms;
 	add(lines, &n,
-	    (struct wt_ledger_line){"active", "active_sm_ns", "SMs with blocks, by the model",
+	    (struct wt_ledger_line){"active", "active_sm_ns", "SMs with blocks, at the most",
 	                            share->active_sm_ns, -1, NULL, false});
 	if (share->active_comm_sm_ns)
 		add(lines, &n,

@@ -225,14 +225,19 @@ static void append_word(sqlite3_str *text, const char *word)
 static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 {
 	static const char sql_text[] =
-	        "WITH mine AS (SELECT e.process_id AS p, e.start_ns AS t, row_number() OVER"
-	        "  (PARTITION BY e.process_id ORDER BY e.start_ns) AS i, count(*) OVER"
-	        "  (PARTITION BY e.process_id) AS n FROM kernel_exec e JOIN config c USING "
-	        "(config_id)"
-	        "  WHERE c.kernel_id = %lld AND e.start_ns IS NOT NULL),"
+	        "WITH call AS (SELECT process_id AS p, seq, entry_ns FROM launch_call),"
+	        " mine AS (SELECT e.process_id AS p, coalesce(l.entry_ns, e.start_ns) AS t,"
+	        "  row_number() OVER (PARTITION BY e.process_id"
+	        "   ORDER BY coalesce(l.entry_ns, e.start_ns)) AS i,"
+	        "  count(*) OVER (PARTITION BY e.process_id) AS n"
+	        "  FROM kernel_exec e JOIN config c USING (config_id) LEFT JOIN call l"
+	        "  ON e.graph_id IS NULL AND l.p = e.process_id AND l.seq = e.launch_seq"
+	        "  WHERE c.kernel_id = %lld AND coalesce(l.entry_ns, e.start_ns) IS NOT NULL),"
 	        " middle AS (SELECT p, t FROM mine WHERE i = (n + 1) / 2 ORDER BY n DESC LIMIT 1)"
 	        " SELECT (SELECT count(*) FROM main.kernel_exec e JOIN config c USING (config_id)"
-	        "  WHERE c.kernel_id IN (%s) AND e.process_id = m.p AND e.start_ns < m.t),"
+	        "  LEFT JOIN call l ON e.graph_id IS NULL AND l.p = e.process_id"
+	        "  AND l.seq = e.launch_seq WHERE c.kernel_id IN (%s) AND e.process_id = m.p"
+	        "  AND coalesce(l.entry_ns, e.start_ns) < m.t),"
 	        " (SELECT command FROM proc WHERE process_id = m.p) FROM middle m";
 	char *function = wt_kernel_name_function(show->demangled), *ids = NULL, *sql = NULL;
 	sqlite3_stmt *s = NULL;

@@ -23,6 +23,7 @@ struct inputs {
 	struct wt_device device;
 	struct wt_occupancy_launch launch;
 	int64_t blocks, resident_blocks;
+	int64_t sm_count; /* of the context */
 	bool is_cooperative;
 };
 
@@ -34,7 +35,7 @@ static int load_inputs(sqlite3 *db, int64_t config_id, struct inputs *in)
 	        " g.smem_per_sm_bytes, g.smem_per_block_bytes, g.smem_per_block_optin_bytes,"
 	        " g.smem_reserved_per_block_bytes, c.block_x, c.block_y, c.block_z,"
 	        " c.regs_per_thread, c.static_smem_bytes, c.dynamic_smem_bytes, c.blocks,"
-	        " c.resident_blocks, c.cooperative"
+	        " c.resident_blocks, c.cooperative, c.sm_count"
 	        " FROM config c JOIN gpu g USING (device_id) WHERE c.config_id = ?1";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
@@ -69,7 +70,8 @@ static int load_inputs(sqlite3 *db, int64_t config_id, struct inputs *in)
 		in->launch.smem_dynamic_bytes = (uint32_t)sqlite3_column_int64(s, at++);
 		in->blocks = sqlite3_column_int64(s, at++);
 		in->resident_blocks = sqlite3_column_int64(s, at++);
-		in->is_cooperative = sqlite3_column_int(s, at);
+		in->is_cooperative = sqlite3_column_int(s, at++);
+		in->sm_count = sqlite3_column_int64(s, at);
 	}
 	sqlite3_finalize(s);
 	return rc < 0 ? rc : 0;
@@ -195,7 +197,7 @@ static void fill_advice(const struct inputs *in, const struct wt_report_row *row
                         char text[WT_SHOW_ADVICE_BYTES])
 {
 	char least[WT_TEXT_NUMBER_BYTES], most[WT_TEXT_NUMBER_BYTES];
-	int64_t sms = in->device.sm_count, waves;
+	int64_t sms = in->sm_count, waves;
 
 	if (sms <= 0 || in->blocks <= 0)
 		return;

@@ -98,10 +98,14 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 	wt_phrase_end(line);
 }
 
+/* Time of a device that its kernels left idle, in ns of the whole device. */
+struct lost_time {
+	double under, wave, wave_max, unjudged, comm;
+};
+
 /* Loss as shares of S x window; for one device or all of them. */
 static void print_loss_line(struct wt_phrase *line, const char *who, bool is_partial,
-                            int64_t busy_ns, int64_t wall_ns, double under, double wave,
-                            double wave_max)
+                            int64_t busy_ns, int64_t wall_ns, const struct lost_time *lost)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
 	double wall = (double)wall_ns;
@@ -111,20 +115,51 @@ static void print_loss_line(struct wt_phrase *line, const char *who, bool is_par
 	                         : "%sa kernel ran %s%% of the time (what nvidia-smi shows)",
 	              who, wt_text_percent(a, (double)busy_ns, wall));
 	wt_phrase_add(line, "lost in kernels ~%s%% to %s%% of the GPU",
-	              wt_text_percent(a, under + wave, wall),
-	              wt_text_percent(b, under + wave_max, wall));
-	wt_phrase_add(line, "= under ~%s wave ~%s to %s", wt_text_percent(a, under, wall),
-	              wt_text_percent(b, wave, wall), wt_text_percent(c, wave_max, wall));
+	              wt_text_percent(a, lost->under + lost->wave, wall),
+	              wt_text_percent(b, lost->under + lost->wave_max, wall));
+	wt_phrase_add(line, "= under ~%s wave ~%s to %s", wt_text_percent(a, lost->under, wall),
+	              wt_text_percent(b, lost->wave, wall),
+	              wt_text_percent(c, lost->wave_max, wall));
+	if (lost->unjudged >= 0.0005 * wall)
+		wt_phrase_add(line, "unjudged %s%%", wt_text_percent(a, lost->unjudged, wall));
+	if (lost->comm >= 0.0005 * wall)
+		wt_phrase_add(line, "idle beside collectives %s%%",
+		              wt_text_percent(a, lost->comm, wall));
 	wt_phrase_end(line);
 }
 
-static void print_device_lines(struct wt_phrase *line, const struct wt_report *report)
+/*
+ * Of a device: what the sweep gave its kernels, where the ledger was loaded; else the sum of the rows,
+ * each as if its kernel had been alone.
+ */
+static struct lost_time lost_of(const struct wt_report_device *device,
+                                const struct wt_ledger *ledger)
+{
+	double sms = (double)(device->sm_count ? device->sm_count : 1);
+
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		const struct wt_sweep_share *share = &ledger->devices[i].share;
+
+		if (ledger->devices[i].device_id == device->device_id)
+			return (struct lost_time){(double)share->underfill_sm_ns / sms,
+			                          (double)share->wave_sm_ns / sms,
+			                          (double)share->wave_max_sm_ns / sms,
+			                          (double)share->unjudged_sm_ns / sms,
+			                          (double)share->comm_sm_ns / sms};
+	}
+	return (struct lost_time){(double)device->underfill_sm_ns / sms,
+	                          (double)device->wave_sm_ns / sms,
+	                          (double)device->wave_max_sm_ns / sms, 0, 0};
+}
+
+static void print_device_lines(struct wt_phrase *line, const struct wt_report *report,
+                               const struct wt_ledger *ledger)
 {
 	int64_t wall_ns = report->end_ns - report->start_ns;
 
 	for (size_t i = 0; report->has_window && i < report->device_count; i++) {
 		const struct wt_report_device *device = &report->devices[i];
-		double sms = (double)(device->sm_count ? device->sm_count : 1);
+		struct lost_time lost = lost_of(device, ledger);
 		char who[160] = "";
 
 		if (report->device_count > 1)
@@ -132,9 +167,7 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 			         "device %" PRId64 " %.64s %" PRId64 " SMs: ", device->device_id,
 			         device->name, device->sm_count);
 		print_loss_line(line, who, report->select && wt_select_is_partial(report->select),
-		                device->busy_ns, wall_ns, (double)device->underfill_sm_ns / sms,
-		                (double)device->wave_sm_ns / sms,
-		                (double)device->wave_max_sm_ns / sms);
+		                device->busy_ns, wall_ns, &lost);
 	}
 }
 
@@ -166,41 +199,48 @@ static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_C
 }
 
 /*
- * The rest of SMs x wall, from the ledger, which reads every launch: only of runs for which that
- * takes no time to speak of. Others, and selections, are told where to find it.
+ * The ledger reads every launch: only of runs for which that takes no time to speak of, and not of
+ * selections. Free with wt_ledger_fini() in either case.
  */
-static void print_ledger_line(struct wt_phrase *line, const struct wt_run_file *run,
-                              const struct wt_report *report)
+static void load_ledger(const struct wt_run_file *run, const struct wt_report *report,
+                        struct wt_ledger *ledger)
+{
+	memset(ledger, 0, sizeof(*ledger));
+	if (report->select || !report->has_window || report->total.launches > LEDGER_KERNELS_MAX)
+		return;
+	if (wt_ledger_load(run->db, NULL, ledger))
+		wt_ledger_fini(ledger);
+}
+
+/* The rest of SMs x wall. */
+static void print_ledger_line(struct wt_phrase *line, const struct wt_report *report,
+                              const struct wt_ledger *ledger)
 {
 	double cause_sm_ns[WT_GAP_CAUSE_MAX] = {0}, gap_sm_ns = 0, active = 0, total = 0;
 	char percent[WT_TEXT_NUMBER_BYTES];
-	struct wt_ledger ledger;
 
-	if (report->select || !report->has_window)
-		return;
-	if (report->total.launches > LEDGER_KERNELS_MAX) {
-		wt_phrase_add(line, "gaps by cause: wavetap ledger");
-		wt_phrase_end(line);
-		return;
-	}
-	if (!wt_ledger_load(run->db, NULL, &ledger)) {
-		for (size_t i = 0; i < ledger.device_count; i++) {
-			const struct wt_ledger_device *device = &ledger.devices[i];
-
-			active += (double)device->share.active_sm_ns;
-			total += (double)device->total_sm_ns;
-			for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
-				double sm_ns = (double)device->gap_ns[cause] * (double)device->sms;
-
-				cause_sm_ns[cause] += sm_ns;
-				gap_sm_ns += sm_ns;
-			}
+	if (!ledger->device_count) {
+		if (!report->select && report->has_window) {
+			wt_phrase_add(line, "gaps by cause: wavetap ledger");
+			wt_phrase_end(line);
 		}
-		wt_phrase_add(line, "active ~%s%%", wt_text_percent(percent, active, total));
-		add_causes(line, cause_sm_ns, gap_sm_ns, total);
-		wt_phrase_end(line);
+		return;
 	}
-	wt_ledger_fini(&ledger);
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		const struct wt_ledger_device *device = &ledger->devices[i];
+
+		active += (double)device->share.active_sm_ns;
+		total += (double)device->total_sm_ns;
+		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+			double sm_ns = (double)device->gap_ns[cause] * (double)device->sms;
+
+			cause_sm_ns[cause] += sm_ns;
+			gap_sm_ns += sm_ns;
+		}
+	}
+	wt_phrase_add(line, "active ~%s%%", wt_text_percent(percent, active, total));
+	add_causes(line, cause_sm_ns, gap_sm_ns, total);
+	wt_phrase_end(line);
 }
 
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
@@ -276,6 +316,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
                  const struct wt_report *report, const struct wt_top_style *style)
 {
 	struct wt_top_view view = {.report = report};
+	struct wt_ledger ledger;
 	struct wt_phrase line;
 	const char *what;
 	int rc = wt_top_check_columns(style);
@@ -289,8 +330,10 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 	wt_phrase_init(&line, out, terminal);
 	print_run_line(&line, run, report);
 	wt_top_print_selection(&line, report->select);
-	print_device_lines(&line, report);
-	print_ledger_line(&line, run, report);
+	load_ledger(run, report, &ledger);
+	print_device_lines(&line, report, &ledger);
+	print_ledger_line(&line, report, &ledger);
+	wt_ledger_fini(&ledger);
 	what = report->select && report->select->has_window ? "window" : "run";
 	if (report->device_count > 1)
 		wt_phrase_add(

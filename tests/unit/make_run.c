@@ -90,13 +90,18 @@ static void add_stat(sqlite3 *db, int config, int launches, int64_t time_ns, int
 	    unjudged / scale, 1000 * S + first_ns / scale, 1000 * S + (first_ns + time_ns) / scale);
 }
 
+/* The model's figures are those of the configuration's rollup, a launch's part of them. */
 static void add_exec(sqlite3 *db, int config, int64_t start_s, int64_t end_s)
 {
 	run(db,
 	    "INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, "
 	    "stream_id,"
-	    " correlation_id, launch_seq, link) VALUES (1, %d, %lld, %lld, 1, 7, 1, 0, 1)",
-	    config, 1000 * S + start_s * S / scale, 1000 * S + end_s * S / scale);
+	    " correlation_id, launch_seq, link, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns)"
+	    " SELECT 1, %d, %lld, %lld, 1, 7, 1, 0, 1, underfill_sm_ns / launches,"
+	    " iif(unjudged_sm_ns, NULL, wave_sm_ns / launches),"
+	    " iif(unjudged_sm_ns, NULL, wave_max_sm_ns / launches)"
+	    " FROM config_stat WHERE config_id = %d LIMIT 1",
+	    config, 1000 * S + start_s * S / scale, 1000 * S + end_s * S / scale, config);
 }
 
 static void add_kernels(sqlite3 *db)

@@ -75,8 +75,12 @@ cp "$tmp/out" "$tmp/plain"
 out_has "1x Testbed 4 4 SMs"
 out_has "whole run 10.0s"
 out_has "a kernel ran 70.0% of the time"
-out_has "lost in kernels ~27.5% to 35.0% of the GPU"
-out_has "= under ~20.0 wave ~7.5 to 15.0"
+# Of 4 SMs x 10 s: two SMs idle for a second before and after the second in which both launches of "half" run side
+# by side; waves 3 to 6 SM-s; the cooperative launch has 4. The row of "half" counts each as if alone.
+out_has "lost in kernels ~17.5% to 25.0% of the GPU"
+out_has "= under ~10.0 wave ~7.5 to 15.0"
+out_has "unjudged 10.0%"
+out_has "active ~42.5%  gaps 30.0% = unknown 30.0"
 out_matches '^1  ~2000  20\.0  ~2000 +0 +0  4000  2  2000000   0\.50  half$'
 out_matches '^2 +~750 +7\.5 +0 +~750 +~1500  3000  2  1500000 +\.  tail$'
 out_matches '^3 +\. +\. +\. +\. +\. +1000 +1 +1000000 +\.  ev\\x1bil,"x$'

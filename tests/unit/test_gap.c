@@ -69,6 +69,8 @@ static struct wt_gap_facts usual(void)
 	                             .entry_ns = 150,
 	                             .return_ns = 160,
 	                             .has_call = true,
+	                             .has_kernel_after = true,
+	                             .first_launch_ns = INT64_MIN,
 	                             .has_kernel_before = true};
 }
 
@@ -111,6 +113,20 @@ static void test_by_hand(void)
 	classify(&facts);
 	is_split("nodes of one graph launch",
 	         (int64_t[WT_GAP_CAUSE_MAX]){[WT_GAP_COPY] = 15, [WT_GAP_GRAPH] = 85});
+	facts.is_same_graph_launch = false;
+	facts.has_kernel_after = false;
+	classify(&facts);
+	is_split("no kernel comes",
+	         (int64_t[WT_GAP_CAUSE_MAX]){[WT_GAP_COPY] = 15, [WT_GAP_AFTER] = 85});
+	facts = usual();
+	facts.first_launch_ns = 120;
+	facts.lost = (struct wt_intervals){(const struct wt_interval[]){{110, 140}}, 1};
+	classify(&facts);
+	is_split("a process that begins, a kernel that was lost",
+	         (int64_t[WT_GAP_CAUSE_MAX]){[WT_GAP_STARTUP] = 10,
+	                                     [WT_GAP_UNKNOWN] = 30,
+	                                     [WT_GAP_HOST] = 10,
+	                                     [WT_GAP_LAUNCH] = 50});
 	facts = usual();
 	facts.has_call = false;
 	facts.loads = loads;
@@ -185,7 +201,7 @@ static uint64_t random_below(uint64_t *state, uint64_t n)
 
 struct random_gap {
 	struct wt_gap_facts facts;
-	struct wt_interval sets[5][SET_MAX];
+	struct wt_interval sets[6][SET_MAX];
 };
 
 static struct wt_intervals random_set(uint64_t *state, struct wt_interval *at)
@@ -212,6 +228,11 @@ static void make_gap(uint64_t *state, struct random_gap *gap)
 	facts->clock_error_ns = (int64_t)random_below(state, 2) * (int64_t)random_below(state, 6);
 	facts->has_call = random_below(state, 8) != 0;
 	facts->has_kernel_before = random_below(state, 8) != 0;
+	facts->has_kernel_after = random_below(state, 10) != 0;
+	facts->first_launch_ns =
+	        random_below(state, 8) ? INT64_MIN : (int64_t)random_below(state, 100);
+	if (random_below(state, 4) == 0)
+		facts->lost = random_set(state, gap->sets[5]);
 	facts->is_same_graph_launch = random_below(state, 10) == 0;
 	facts->has_dependency = random_below(state, 4) == 0;
 	facts->copies = random_set(state, gap->sets[0]);
@@ -236,8 +257,14 @@ static enum wt_gap_cause verdict(const struct wt_gap_facts *f, int64_t t, int64_
 
 	if (in(&f->copies, t))
 		return WT_GAP_COPY;
+	if (in(&f->lost, t))
+		return WT_GAP_UNKNOWN;
 	if (f->is_same_graph_launch)
 		return WT_GAP_GRAPH;
+	if (!f->has_kernel_after)
+		return WT_GAP_AFTER;
+	if (t < f->first_launch_ns)
+		return WT_GAP_STARTUP;
 	if (in(&f->loads, cpu))
 		return WT_GAP_LOAD;
 	if (in(&f->profiler, cpu))
@@ -265,7 +292,8 @@ static enum wt_gap_cause tried_out(const struct wt_gap_facts *f, int64_t t)
 	enum wt_gap_cause first = verdict(f, t, 0);
 	int64_t c = f->clock_error_ns;
 
-	if (first == WT_GAP_COPY || first == WT_GAP_GRAPH || c == 0)
+	if (first == WT_GAP_COPY || first == WT_GAP_GRAPH || first == WT_GAP_AFTER ||
+	    first == WT_GAP_STARTUP || in(&f->lost, t) || c == 0)
 		return first;
 	for (int64_t late = -c; late <= c; late++) {
 		enum wt_gap_cause other = verdict(f, t, late);
