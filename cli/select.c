@@ -132,7 +132,7 @@ static int parse_device(const char *command, const struct wt_select *select)
 }
 
 /* "A:B", each side a whole number or nothing, but not both nothing. */
-static int parse_steps(const char *command, const struct wt_select *select)
+static int parse_steps(const char *command, struct wt_select *select)
 {
 	const char *word = select->words.steps, *at = word;
 	int64_t first = 0, last = INT64_MAX;
@@ -147,6 +147,10 @@ static int parse_steps(const char *command, const struct wt_select *select)
 		return REFUSE(command, "steps", "\"%s\" is not of the form A:B", word);
 	if (last < first)
 		return REFUSE(command, "steps", "%s runs backwards", word);
+	if (last == 0)
+		return REFUSE(command, "steps", "steps are numbered from 1");
+	select->step_first = first ? first : 1;
+	select->step_last = last;
 	return WT_EXIT_FINE;
 }
 
@@ -178,11 +182,6 @@ int wt_select_parse(const char *command, const struct wt_select_words *words,
 	if (code)
 		return code;
 	/* What this version does not record can't be told apart from what did not happen. */
-	if (words->steps) {
-		wt_cli_error("--steps: this version does not find the steps of a run; --from and "
-		             "--to select by time");
-		return WT_EXIT_NO_DATA;
-	}
 	if (words->range) {
 		wt_cli_error("--range: this version does not record named ranges; --from and --to "
 		             "select by time");
@@ -202,7 +201,7 @@ bool wt_select_is_given(const struct wt_select *select)
 {
 	const struct wt_select_words *w = &select->words;
 
-	return w->from || w->to || w->rank || w->device || w->kernel;
+	return w->from || w->to || w->steps || w->rank || w->device || w->kernel;
 }
 
 bool wt_select_is_partial(const struct wt_select *select)
@@ -215,11 +214,19 @@ bool wt_select_is_partial(const struct wt_select *select)
 void wt_select_describe(const struct wt_select *select, char *text, size_t text_bytes)
 {
 	const struct wt_select_words *w = &select->words;
+	const struct {
+		const char *what, *word;
+	} parts[] = {{"steps", w->steps},
+	             {"device", w->device},
+	             {"rank", w->rank},
+	             {"kernel", w->kernel}};
+	size_t used = 0;
 
-	snprintf(text, text_bytes, "%s%s%s%s%s%s%s%s", w->device ? "device " : "",
-	         w->device ? w->device : "", w->device && (w->rank || w->kernel) ? "  " : "",
-	         w->rank ? "rank " : "", w->rank ? w->rank : "", w->rank && w->kernel ? "  " : "",
-	         w->kernel ? "kernel " : "", w->kernel ? w->kernel : "");
+	text[0] = '\0';
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && used < text_bytes; i++)
+		if (parts[i].word)
+			used += (size_t)snprintf(text + used, text_bytes - used, "%s%s %s",
+			                         used ? "  " : "", parts[i].what, parts[i].word);
 }
 
 static void put_known(struct wt_json *json, const char *key, bool is_known, int64_t value)
@@ -241,6 +248,8 @@ void wt_select_put_json(struct wt_json *json, const struct wt_select *select)
 	wt_json_object_begin(json);
 	put_known(json, "from_ns", select->from.is_given, select->start_ns - select->run_start_ns);
 	put_known(json, "to_ns", select->to.is_given, select->end_ns - select->run_start_ns);
+	wt_json_key(json, "steps");
+	wt_json_string(json, select->words.steps);
 	wt_json_key(json, "rank");
 	wt_json_string(json, select->words.rank);
 	wt_json_key(json, "device");

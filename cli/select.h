@@ -50,7 +50,8 @@ struct wt_select_words {
 	                         "only the device with that id or beginning of its UUID"),         \
 	        WT_SELECT_OPTION(values, field, kernel, "RE",                                      \
 	                         "only kernels whose name, short or whole, matches"),              \
-	        WT_SELECT_OPTION(values, field, steps, "A:B", "only steps A to B: not yet"),       \
+	        WT_SELECT_OPTION(values, field, steps, "A:B",                                      \
+	                         "only steps A to B, if steps are found"),                         \
 	        WT_SELECT_OPTION(values, field, range, "NAME", "only that range: not yet")
 
 /* A point in time as typed. */
@@ -71,6 +72,7 @@ struct wt_select {
 	struct wt_select_time from, to;
 	struct wt_select_ranks ranks[WT_SELECT_RANKS_MAX];
 	size_t rank_count;
+	int64_t step_first, step_last; /* with words.steps; numbered from 1, last INT64_MAX: all */
 	bool has_regex;
 	regex_t regex;
 	/* valid once applied */

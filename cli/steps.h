@@ -48,7 +48,7 @@ struct wt_run_steps {
 };
 
 /*
- * In one read transaction. 0 or -errno; -ENOENT: no such process, or none that launched anything.
+ * In one read transaction, or in the caller's. 0 or -errno; -ENOENT: no such process, or none that launched anything.
  * None found is 0, with found.reason. wt_run_steps_fini() in either case.
  */
 int wt_run_steps_load(sqlite3 *db, const struct wt_steps_query *query, struct wt_run_steps *steps);
@@ -56,7 +56,7 @@ void wt_run_steps_fini(struct wt_run_steps *steps);
 
 /*
  * The window that readers take by default: the steady steps of the process with most launches.
- * Of the whole run, whatever is selected, and outside of any transaction. 0 with *ret_is_found
+ * Of the whole run, whatever is selected. 0 with *ret_is_found
  * false where there are none. 0 or -errno.
  */
 int wt_run_steady_window(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns,

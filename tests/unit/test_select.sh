@@ -277,10 +277,12 @@ wt 2 top --from 10
 err_has '--from: "10" needs a unit: ns, us, ms, s, min or h'
 wt 2 top --kernel '('
 err_has '--kernel: "(": Unmatched ( or \('
-wt 3 top -r "$run" --steps 20:30
-err_has "this version does not find the steps of a run"
-wt 3 top -r "$run" --steps 20:
-wt 3 top -r "$run" --steps :20
+for steps in 20:30 20: :20; do
+	wt 3 top -r "$run" --steps $steps
+	err_has "has no steps that could be found"
+done
+wt 2 top -r "$run" --steps :0
+err_has "steps are numbered from 1"
 wt 3 top -r "$run" --range forward
 err_has "this version does not record named ranges"
 
@@ -292,6 +294,25 @@ wt 3 top -r "$tmp/hooks.db" --kernel x
 err_has "hooks-only, 5 launches without kernel times"
 wt 3 export -r "$tmp/hooks.db" --device 1 -o - --format csv
 err_has "has no kernel to export"
+
+# ---- steps of the recorded run: those that wavetap steps lists
+gzip -dc "$src/tests/data/h200-train-eager.db.gz" >"$tmp/h200.db"
+wt 0 steps -r "$tmp/h200.db" --json
+cp "$tmp/out" "$tmp/steps.json"
+step() { # NUMBER FIELD
+	sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$tmp/steps.json') AS TEXT), '\$.rows[$(($1 - 1))].$2')"
+}
+for command in top ledger gaps; do
+	wt 0 $command -r "$tmp/h200.db" --steps 5:9 --json
+	is "$(json '$.window.start_ns') $(json '$.window.end_ns')" "$(step 5 start_ns) $(step 10 start_ns)" "$command: the window of steps 5 to 9"
+	is "$(json '$.selection.steps')" "5:9" "and the words"
+done
+wt 0 timeline -r "$tmp/h200.db" --steps 27: --json
+is "$(json '$.window.start_ns')" "$(step 27 start_ns)" "from a step on"
+wt 0 top -r "$tmp/h200.db" --steps 3:3
+out_has "selected: steps 3:3"
+wt 3 top -r "$tmp/h200.db" --steps 40:
+err_has "--steps 40:: run bea3718a has 28 steps"
 
 # ---- the recorded run: 13,827 launches against sqlite3's own sums
 gzip -dc "$src/tests/data/h200-train-eager.db.gz" >"$tmp/h200.db"
