@@ -151,25 +151,32 @@ static int read_groups(sqlite3 *db, int64_t device_id, const struct wt_intervals
 		                     .dst_kind = sqlite3_column_int(s, 2)};
 		struct group *group = find_group(copies, &like);
 		int64_t start_ns = sqlite3_column_int64(s, 4);
-		int64_t end_ns = sqlite3_column_int64(s, 5), whole_ns = end_ns - start_ns;
+		int64_t end_ns = sqlite3_column_int64(s, 5), whole_ns, part_ns, sum_ns;
 
 		if (!group) {
 			rc = -ENOMEM;
 			break;
 		}
 		group->count++;
-		if (sqlite3_column_type(s, 4) == SQLITE_NULL || end_ns < start_ns) {
+		/* Before 1970 is damage, and would not fit. */
+		if (sqlite3_column_type(s, 4) == SQLITE_NULL || start_ns < 0 || end_ns < start_ns) {
 			group->bytes += sqlite3_column_int64(s, 3);
 			copies->without_time++;
 			continue;
 		}
+		whole_ns = end_ns - start_ns;
 		start_ns = start_ns > copies->start_ns ? start_ns : copies->start_ns;
 		end_ns = end_ns < copies->end_ns ? end_ns : copies->end_ns;
 		group->bytes +=
 		        wt_select_part(sqlite3_column_int64(s, 3), end_ns - start_ns, whole_ns);
-		group->time_ns += end_ns - start_ns;
-		group->exposed_ns +=
-		        end_ns - start_ns - wt_intervals_overlap_ns(kernels, start_ns, end_ns);
+		part_ns = end_ns - start_ns;
+		/* A damaged file's times may sum beyond 64 bits: they are left out, and said so. */
+		if (__builtin_add_overflow(group->time_ns, part_ns, &sum_ns)) {
+			copies->without_time++;
+			continue;
+		}
+		group->time_ns = sum_ns;
+		group->exposed_ns += part_ns - wt_intervals_overlap_ns(kernels, start_ns, end_ns);
 	}
 	sqlite3_finalize(s);
 	return rc;
@@ -179,10 +186,11 @@ static int read_device(sqlite3 *db, int64_t device_id, struct copies *copies)
 {
 	static const char kernels_sql[] =
 	        "SELECT e.start_ns, e.end_ns FROM kernel_exec e JOIN config c USING (config_id)"
-	        " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns ORDER BY e.start_ns";
-	static const char copies_sql[] =
-	        "SELECT max(start_ns, ?2), min(end_ns, ?3) FROM copy"
-	        " WHERE device_id = ?1 AND end_ns > start_ns AND start_ns < ?3 AND end_ns > ?2";
+	        " WHERE c.device_id = ?1 AND e.start_ns >= 0 AND e.end_ns > e.start_ns ORDER BY "
+	        "e.start_ns";
+	static const char copies_sql[] = "SELECT max(start_ns, ?2), min(end_ns, ?3) FROM copy"
+	                                 " WHERE device_id = ?1 AND start_ns >= 0 AND end_ns > "
+	                                 "start_ns AND start_ns < ?3 AND end_ns > ?2";
 	struct interval_list kernels = {0}, ran = {0};
 	int rc = read_intervals(db, kernels_sql, device_id, copies, &kernels);
 

@@ -31,8 +31,14 @@ struct folder {
 	struct wt_db_run_file *runs;
 	bool *is_live, *is_removed;
 	size_t count;
-	int64_t reader_bytes; /* of journals that held nothing before we became a reader ourselves */
-	int reader_count;
+	struct reader *readers; /* what was there before we became a reader ourselves */
+	size_t reader_count;
+};
+
+/* A run's index and a journal without content, left by somebody who read it. */
+struct reader {
+	char name[NAME_MAX + 1]; /* of the run file */
+	int64_t bytes;
 };
 
 static const char *name_of(const struct wt_db_run_file *run)
@@ -271,7 +277,9 @@ static int consider_other(struct wt_gc *gc, const struct folder *folder, const c
 	    (!name[13] || suffix))
 		return remove_file(gc, folder, "temporary", name,
 		                   "a run file that was never finished");
-	if (corrupt && is_run_name(name, (size_t)(corrupt - name)))
+	/* As wavetapd names them: with the time, and no more. */
+	if (corrupt && is_run_name(name, (size_t)(corrupt - name)) &&
+	    corrupt[strspn(corrupt + 9, "0123456789") + 9] == '\0' && corrupt[9])
 		return consider_damaged(gc, folder, name);
 	if (!suffix)
 		return 0;
@@ -299,29 +307,62 @@ static int64_t file_bytes(const struct folder *folder, const char *name, const c
 }
 
 /* Each reader leaves an index, and a journal without content, where it may not write the file. */
-static void count_readers(struct folder *folder)
+static int note_readers(struct folder *folder)
 {
 	int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	char base[NAME_MAX + 1];
+	struct reader reader, *grown;
 	struct dirent *entry;
 	off_t length;
+	int err = 0;
 
-	while (dir && (entry = readdir(dir))) {
+	while (dir && !err && (entry = readdir(dir))) {
 		if (!ends_with(entry->d_name, ".db-shm"))
 			continue;
-		snprintf(base, sizeof(base), "%.*s", (int)(strlen(entry->d_name) - 4),
-		         entry->d_name);
-		file_bytes(folder, base, "-wal", &length);
+		snprintf(reader.name, sizeof(reader.name), "%.*s",
+		         (int)(strlen(entry->d_name) - strlen("-shm")), entry->d_name);
+		file_bytes(folder, reader.name, "-wal", &length);
 		if (length)
 			continue;
-		folder->reader_bytes += file_bytes(folder, base, "-shm", &length);
-		folder->reader_count++;
+		reader.bytes = file_bytes(folder, reader.name, "-shm", &length);
+		grown = reallocarray(folder->readers, folder->reader_count + 1, sizeof(*grown));
+		if (grown) {
+			folder->readers = grown;
+			grown[folder->reader_count++] = reader;
+		}
+		err = grown ? 0 : -ENOMEM;
 	}
 	if (dir)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
+	return err;
+}
+
+/* Those of a run that was folded and, unless nothing is to be done, that are gone now. */
+static int report_readers(struct wt_gc *gc, const struct folder *folder)
+{
+	int64_t bytes = 0;
+	int files = 0;
+	off_t length;
+
+	for (size_t i = 0; i < folder->reader_count; i++) {
+		const struct reader *reader = &folder->readers[i];
+
+		for (size_t r = 0; r < folder->count; r++) {
+			if (folder->runs[r].error || folder->is_live[r] || folder->is_removed[r] ||
+			    strcmp(name_of(&folder->runs[r]), reader->name))
+				continue;
+			if (!gc->is_dry_run && file_bytes(folder, reader->name, "-shm", &length))
+				continue;
+			bytes += reader->bytes;
+			files++;
+		}
+	}
+	return files ? wt_gc_note(gc, WT_GC_REMOVED, "journal", gc->runs_dir, bytes,
+	                          "empty journals of %d run%s, left by readers", files,
+	                          files == 1 ? "" : "s")
+	             : 0;
 }
 
 /* A file that is opened for writing and closed takes in its journal. */
@@ -361,11 +402,7 @@ static int fold_all(struct wt_gc *gc, struct folder *folder)
 	for (size_t i = 0; i < folder->count && !err; i++)
 		if (!folder->runs[i].error && !folder->is_live[i] && !folder->is_removed[i])
 			err = fold_journals(gc, folder, &folder->runs[i]);
-	if (!err && folder->reader_count)
-		err = wt_gc_note(gc, WT_GC_REMOVED, "journal", gc->runs_dir, folder->reader_bytes,
-		                 "empty journals that readers of %d run%s left",
-		                 folder->reader_count, folder->reader_count == 1 ? "" : "s");
-	return err;
+	return err ? err : report_readers(gc, folder);
 }
 
 /* ---- all of it */
@@ -448,7 +485,9 @@ static int go_through(struct wt_gc *gc, struct folder *folder, bool is_limits_on
 {
 	int err;
 
-	count_readers(folder);
+	err = note_readers(folder);
+	if (err)
+		return err;
 	err = wt_db_list(gc->data_dir, &folder->runs, &folder->count);
 	if (err) {
 		if (err != -ENOMEM)
@@ -482,6 +521,7 @@ static int with_folder(struct wt_gc *gc, bool is_limits_only)
 	free(folder.runs);
 	free(folder.is_live);
 	free(folder.is_removed);
+	free(folder.readers);
 	return err;
 }
 

@@ -58,6 +58,9 @@ int wt_out_file_begin(struct wt_out_file *file, const char *path, bool is_replac
 			return -EEXIST;
 		if (S_ISDIR(st.st_mode))
 			return -EISDIR;
+		/* A device or a pipe would be gone; a link is replaced, what it names stays. */
+		if (!S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
+			return -EPERM;
 	}
 	if (snprintf(file->temporary, sizeof(file->temporary), "%s.XXXXXX", path) >=
 	    (int)sizeof(file->temporary))

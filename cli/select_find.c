@@ -55,7 +55,7 @@ static bool uuid_begins(const char *uuid, const char *word)
 {
 	if (!strncasecmp(word, "GPU-", 4) || !strncasecmp(word, "MIG-", 4))
 		word += 4;
-	if (!*word)
+	if (!word[strspn(word, "-")])
 		return false;
 	for (; *word; word++) {
 		if (*word == '-')

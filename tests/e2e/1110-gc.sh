@@ -201,7 +201,7 @@ gc 0 --force
 out_has "nothing to remove"
 "$wavetap" runs >/dev/null
 gc 0
-out_has "empty journals that readers of 2 runs left"
+out_has "empty journals of 2 runs, left by readers"
 # A daemon that is killed leaves what it has not checkpointed in a journal.
 sqlite3 "$runs/19700111-000000-00001111.db" ".filectrl persist_wal 1" "UPDATE meta SET value = 'told' WHERE key = 'name'" >/dev/null
 ok "a journal is left" test -s "$runs/19700111-000000-00001111.db-wal"

@@ -356,6 +356,12 @@ wait $!
 ok $? "closed pipe: exit 1, no words"
 
 # ---- export
+mkfifo "$tmp/fifo"
+for command in "export --format csv" analyze; do
+	wt 1 $command -r aaaa0002 --force -o "$tmp/fifo"
+	[ -p "$tmp/fifo" ]
+	ok $? "what is not a file is not replaced: $command"
+done
 wt 0 export -r aaaa0002 -o "$tmp/copy.db"
 wt 0 top -r "$tmp/copy.db"
 sed "1d; /next: /d" "$tmp/plain" >"$tmp/plain2"

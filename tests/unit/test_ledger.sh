@@ -203,6 +203,12 @@ is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no device \"9\";
 is "$? $(head -n 1 "$work/err")" "2 wavetap: --json and --csv exclude each other" "two formats"
 "$wavetap" gaps -r "$hand" --by call >"$work/out" 2>"$work/err"
 is "$? $(head -n 1 "$work/err")" "2 wavetap: --by call is not available in this version; it has cause, kernel" "a later version's"
+# Times that can't be are left out and told, and nothing overflows.
+sqlite3 -batch "$hand" "UPDATE copy SET end_ns = -9223372036854775807 WHERE correlation_id = 11;
+  UPDATE copy SET start_ns = -9223372036854775807, end_ns = 9223372036854775807 WHERE correlation_id = 12"
+"$wavetap" copies -r "$hand" --json >"$work/copies.json"
+is "$(for f in copies time_ns without_time; do field "$work/copies.json" "\$.total.$f"; done | tr '\n' ' ')" \
+  "6 15000 3 " "copies with times that can't be"
 sqlite3 -batch "$hand" "DELETE FROM kernel_exec; DELETE FROM config_stat"
 "$wavetap" ledger -r "$hand" >"$work/out" 2>"$work/err"
 is "$? $(wc -c <"$work/out")" "3 0" "a run without kernels has none"

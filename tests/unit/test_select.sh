@@ -283,6 +283,14 @@ for steps in 20:30 20: :20; do
 done
 wt 2 top -r "$run" --steps :0
 err_has "steps are numbered from 1"
+gzip -dc "$src/tests/data/h200-train-eager.db.gz" >"$tmp/h200.db"
+# Expressions that the C library would take all memory or time for.
+for expression in '(.*)(.*)\1' 'a{300}{300}' 'a{1,2000}' "$(printf '(%.0s' $(seq 21))a$(printf ')%.0s' $(seq 21))" \
+	"$(printf 'a|%.0s' $(seq 600))b"; do
+	wt 2 top -r "$run" --kernel "$expression"
+done
+wt 0 top -r "$tmp/h200.db" --kernel 'nvjet.{1,40}TNT|((layer|batch)_norm)+'
+wt 3 top -r "$run" --device -----
 wt 3 top -r "$run" --range forward
 err_has "this version does not record named ranges"
 
