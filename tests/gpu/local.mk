@@ -3,6 +3,7 @@ EXTRA_DIST += \
 	tests/gpu/README.md \
 	tests/gpu/RESULTS.md \
 	tests/gpu/build.sh \
+	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
 	tests/gpu/check_truth.py \
 	tests/gpu/compare_train.py \

@@ -10,7 +10,7 @@
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
-# Sections: occupancy waves tail coverage link eager compile profiler profiler-compile
+# Sections: occupancy waves tail gaps coverage link eager compile profiler profiler-compile
 # preload-vs-run ranks cost; all of them by default; and, only if named, record: recordings for
 # tests/data into $OUT/recordings. Each workload runs under plain LD_PRELOAD= and,
 # but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
@@ -19,7 +19,7 @@
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
-SECTIONS='occupancy waves tail coverage link eager compile profiler profiler-compile preload-vs-run'
+SECTIONS='occupancy waves tail gaps coverage link eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost"
 MORE_SECTIONS=record
 MODES='preload run'
@@ -165,6 +165,22 @@ truth_section() {
   done
 }
 
+# Time without a kernel, planted cause by cause, must be found in its cause.
+section_gaps() {
+  log=$work/gaps
+  run_observed preload "$log.d" "$log" "$build/app_gaps" --dependency
+  ended gaps preload "$log" $? || return
+  env WAVETAP_DIR="$log.d" "$build/wavetap" gaps --by kernel --csv >"$log.csv" 2>"$log.why" &&
+    env WAVETAP_DIR="$log.d" "$build/wavetap" ledger --json >"$log.json" 2>>"$log.why" || {
+    report gaps preload FAIL "$(tail -n 1 "$log.why")"
+    return
+  }
+  judge gaps preload causes "$log.check" "$python" "$here/check_gaps.py" "$log.out" "$log.csv" \
+    "$log.json"
+  judge gaps preload loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+  cat "$log.check.txt"
+}
+
 # train_section NAME ARGUMENT...: train.py bare and observed: same work, nothing lost.
 train_section() {
   name=$1
@@ -268,6 +284,7 @@ run_section() {
   case $1 in
     occupancy) section_occupancy ;;
     waves | tail) truth_section "$1" ;;
+    gaps) section_gaps ;;
     coverage) section_coverage ;;
     link) section_link ;;
     eager) train_section eager eager ;;
