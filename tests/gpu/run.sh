@@ -170,13 +170,15 @@ section_gaps() {
   log=$work/gaps
   run_observed preload "$log.d" "$log" "$build/app_gaps" --dependency
   ended gaps preload "$log" $? || return
-  env WAVETAP_DIR="$log.d" "$build/wavetap" gaps --by kernel --csv >"$log.csv" 2>"$log.why" &&
-    env WAVETAP_DIR="$log.d" "$build/wavetap" ledger --json >"$log.json" 2>>"$log.why" || {
-    report gaps preload FAIL "$(tail -n 1 "$log.why")"
-    return
-  }
-  judge gaps preload causes "$log.check" "$python" "$here/check_gaps.py" "$log.out" "$log.csv" \
-    "$log.json"
+  for reader in 'gaps --by kernel --csv' 'ledger --json'; do
+    # shellcheck disable=SC2086 # words of a command
+    if ! env WAVETAP_DIR="$log.d" "$build/wavetap" $reader >"$log.${reader%% *}" 2>"$log.why"; then
+      report gaps preload FAIL "$reader: $(tail -n 1 "$log.why")"
+      return
+    fi
+  done
+  judge gaps preload causes "$log.check" "$python" "$here/check_gaps.py" "$log.out" "$log.gaps" \
+    "$log.ledger"
   judge gaps preload loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
   cat "$log.check.txt"
 }
