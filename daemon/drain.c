@@ -411,6 +411,10 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 		err = wt_linker_end(process->linker, process->counters.finished_ns, now_ns);
 		is_over = true;
 	}
+	/* Nothing more will be read of it: no link is waited for. What has no kernel stays open, for
+	 * its record may lie in what is lost. */
+	if (!err && process->is_lost)
+		err = wt_linker_end(process->linker, 0, now_ns);
 	/* Said it is finished: it may take us along when it goes, then this is the last word. */
 	if (is_over || process->is_lost || (process->counters.finished_ns && is_drained(process)))
 		state = wt_process_end_state(process);

@@ -7,8 +7,9 @@
  * killed before the commit leaves a block that is ahead of the run file: the next one drains those
  * cells again and leaves them out here. So a position is never in the file twice and never missing.
  *
- * What can't be written ends the recording, never the run: said once in the log, in the run file
- * (meta.recording_problem) and by `status`. Main thread; may block on the disk.
+ * What can't be written, or was removed or cut by somebody, ends the recording, never the run: said
+ * once in the log, in the run file (meta.recording_problem) and by `status`. Main thread; may block
+ * on the disk.
  */
 #include "daemon/daemon.h"
 
@@ -29,11 +30,16 @@ struct wt_record {
 	uint64_t start[WT_RING_MAX]; /* of the block that is being made */
 };
 
+/* `err` 0: the words say it all. */
 static void fail(struct wt_process *process, int err, const char *what)
 {
 	struct wt_record *record = process->record;
 
-	snprintf(record->problem, sizeof(record->problem), "%s: %.100s", what, strerror(-err));
+	if (err)
+		snprintf(record->problem, sizeof(record->problem), "%s: %.100s", what,
+		         strerror(-err));
+	else
+		snprintf(record->problem, sizeof(record->problem), "%s", what);
 	wt_log_line("recording of pid %d ends: %s: %s; the run file is not affected",
 	            process->mapped.header.pid, record->path, record->problem);
 	if (record->fd >= 0)
@@ -87,6 +93,26 @@ static int append(struct wt_record *record, const void *bytes, size_t length)
 	}
 	record->bytes += length;
 	return 0;
+}
+
+/*
+ * What somebody did to the file since the last block, or NULL. Bytes would still go into a file that
+ * nobody finds, or behind a hole. A file that was moved, with nothing in its place, is written on.
+ */
+static const char *find_change(const struct wt_record *record)
+{
+	struct stat ours, there;
+
+	if (fstat(record->fd, &ours))
+		return "its file can't be looked at";
+	if (ours.st_nlink == 0)
+		return "its file was removed or replaced";
+	if ((uint64_t)ours.st_size < record->bytes)
+		return "its file was cut short";
+	if (!stat(record->path, &there) &&
+	    (there.st_dev != ours.st_dev || there.st_ino != ours.st_ino))
+		return "another file took its place";
+	return NULL;
 }
 
 static int begin_file(struct wt_process *process)
@@ -367,15 +393,19 @@ int wt_record_commit(struct wt_process *process, int64_t now_ns, bool is_dead, b
 	if (!record)
 		return 0;
 	if (is_recording(process)) {
+		const char *what = NULL;
 		int err = 0;
 
 		fill_facts(process, now_ns, is_dead, is_over, &facts);
 		for (int i = 0; i < WT_RING_MAX; i++)
 			has_cells |= facts.end_pos[i] != facts.start_pos[i];
-		if (has_cells || is_over || process->is_lost)
-			err = write_block(process, &facts);
-		if (err)
-			fail(process, err, "can't be written");
+		if (has_cells || is_over || process->is_lost) {
+			what = find_change(record);
+			if (!what)
+				err = write_block(process, &facts);
+		}
+		if (what || err)
+			fail(process, err, what ? what : "can't be written");
 		else
 			memcpy(record->recorded, facts.end_pos, sizeof(record->recorded));
 	}

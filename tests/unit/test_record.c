@@ -6,7 +6,8 @@
  *   2. more cells than one transaction takes, of a dead process
  *   3. a segment that was cut short; an exec
  *   4. a daemon killed while it wrote: a torn block at the end; a file that was only begun
- *   5. recordings that are taken away, or whose name is taken
+ *   5. recordings that are taken away, or whose name is taken; those that are removed, cut short or
+ *      replaced while the daemon writes them, which it must say
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -265,6 +266,7 @@ static void test_lost(void)
 {
 	struct wt_replay_source source = {0};
 	struct synth_options options;
+	struct stat before;
 	struct synth s;
 	pid_t daemon;
 
@@ -274,10 +276,13 @@ static void test_lost(void)
 	daemon = synth_daemon(folder, "0.3");
 	for (int i = 0; i < 20; i++)
 		synth_run(&s, &(struct synth_launch){.thread32 = 4});
-	for (int i = 0; i < 1000 && !(synth_run_file(folder, file) &&
-	                              live("SELECT total(kernels) FROM loss") == 20);
-	     i++)
-		usleep(10000);
+	synth_run(&s, &(struct synth_launch){.thread32 = 4, .without_kernel = true});
+	is_i64(synth_query_until(folder,
+	                         "SELECT kernels_stored * 10 + (SELECT count(*) FROM pending_link) "
+	                         "FROM proc",
+	                         201),
+	       201, "20 kernels come, one is awaited");
+	ok(synth_run_file(folder, file), "one run file");
 	ok(!truncate(s.path, WT_PRODUCER_OFFSET), "which is cut short");
 	for (int i = 0; i < 1000 && live("SELECT count(*) FROM proc WHERE state = 'lost'") != 1;
 	     i++)
@@ -290,6 +295,17 @@ static void test_lost(void)
 	             "'%cut short'"),
 	       1, "and why");
 	same("a segment cut short: as live");
+	is_i64(live("SELECT count(*) FROM pending_link"), 0, "no link is awaited for ever");
+	is_i64(live("SELECT launches_in_flight * 10 + launches_unlinked FROM loss"), 10,
+	       "what came of that launch is not known");
+	ok(!stat(recording, &before) && !truncate(recording, before.st_size - 1),
+	   "a cut recording");
+	is_i64(import(&source), 0, "is imported");
+	is_i64(again("SELECT count(*) FROM proc WHERE state = 'lost' AND launches_stored = 21"), 1,
+	       "up to the cut");
+	is_i64(again("SELECT count(*) FROM pending_link"), 0, "and awaits no link, either");
+	is_i64(again("SELECT launches_in_flight * 10 + unexplained FROM loss"), 10,
+	       "that launch is open, and explained");
 	synth_folder_remove(folder);
 }
 
@@ -409,6 +425,67 @@ static void test_restarts(void)
 	synth_folder_remove(folder);
 }
 
+static bool remove_it(void)
+{
+	return !unlink(recording) && !rmdir(records);
+}
+
+static bool cut_it(void)
+{
+	return !truncate(recording, 100);
+}
+
+static bool replace_it(void)
+{
+	return !unlink(recording) && !mkfifo(recording, 0600);
+}
+
+static bool swap_it(void)
+{
+	char aside[1100];
+
+	snprintf(aside, sizeof(aside), "%s.aside", recording);
+	return !rename(recording, aside) && !mkfifo(recording, 0600);
+}
+
+static bool move_it(void)
+{
+	char aside[1100];
+
+	snprintf(aside, sizeof(aside), "%s/aside.wtrec", folder);
+	return !rename(recording, aside);
+}
+
+/* The recording of a live process meets `change` between two blocks; `says`: what must be told. */
+static void test_changed(bool (*change)(void), const char *says)
+{
+	struct synth_options options;
+	char sql[200];
+	struct synth s;
+	pid_t daemon;
+
+	begin();
+	options = with_recording();
+	ok(!synth_create(&s, &options), "a recording: %s", says ? says : "moved");
+	daemon = synth_daemon(folder, "30");
+	run_launches(&s, 20);
+	is_i64(synth_query_until(folder, "SELECT kernels_stored FROM proc", 20), 20, "a block");
+	ok(synth_run_file(folder, file) && find_recording() && change(), "and then this");
+	run_launches(&s, 10);
+	is_i64(synth_query_until(folder, "SELECT kernels_stored FROM proc", 30), 30,
+	       "the run file goes on");
+	kill(daemon, SIGTERM);
+	waitpid(daemon, NULL, 0);
+	snprintf(
+	        sql, sizeof(sql),
+	        "SELECT count(*) FROM meta WHERE key = 'recording_problem' AND value LIKE '%%: %s'",
+	        says ? says : "%");
+	is_i64(live(sql), says != NULL,
+	       says ? "and says what became of the recording" : "nothing is wrong");
+	synth_unmap(&s);
+	synth_folder_remove(folder);
+}
+
 int main(void)
 {
 	test_torn();
@@ -416,5 +493,10 @@ int main(void)
 	test_lost();
 	test_replaced();
 	test_restarts();
+	test_changed(remove_it, "its file was removed or replaced");
+	test_changed(cut_it, "its file was cut short");
+	test_changed(replace_it, "its file was removed or replaced");
+	test_changed(swap_it, "another file took its place");
+	test_changed(move_it, NULL);
 	return tap_done();
 }
