@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -300,12 +301,24 @@ static bool tell_damage(const struct import *import)
 
 /* ---- the whole */
 
+/* All recordings of a run are open at once, and the usual soft limit is 1,024. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit); /* else opening says what is wrong */
+}
+
 static int import_files(struct import *import, const struct import_values *values, int count,
                         char **paths)
 {
 	char why[WT_REPLAY_WHY_BYTES];
 	int code = WT_EXIT_FINE;
 
+	raise_file_limit();
 	for (int i = 0; i < count; i++) {
 		if (wt_replay_add(import->replay, paths[i], why)) {
 			wt_cli_error("%s", why);

@@ -36,6 +36,20 @@ static int read_source(void *arg, void *bytes, size_t want, size_t *ret_got)
 	return 0;
 }
 
+/* All bytes of the file have been seen, or counted: a pipe's are known only now, and a file may have
+ * grown since it was opened. */
+static void end_source(struct wt_replay_file *source)
+{
+	struct wt_replay_source *said = &source->said;
+	uint8_t rest[4096];
+	size_t got = said->file_bytes ? 0 : sizeof(rest);
+
+	while (got == sizeof(rest) && !read_source(source, rest, sizeof(rest), &got))
+		continue;
+	if (said->file_bytes < source->read_bytes)
+		said->file_bytes = source->read_bytes;
+}
+
 /* Reads ahead one block. 0, or -errno with `why` where no more can be done. */
 static int advance(struct wt_replay_file *source, char *why)
 {
@@ -47,6 +61,8 @@ static int advance(struct wt_replay_file *source, char *why)
 	source->has_block = rc > 0;
 	if (rc == -ENOMEM)
 		return say(why, rc, "%s: out of memory", said->path);
+	if (rc <= 0)
+		end_source(source);
 	if (rc < 0)
 		snprintf(said->why, sizeof(said->why), "%.140s", wrong);
 	else if (rc == 0 && !said->is_whole)

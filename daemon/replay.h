@@ -23,7 +23,8 @@ struct wt_replay_source {
 	int32_t pid; /* 0: the recording tells no process */
 	char run_key[256];
 	char hostname[72];
-	uint64_t file_bytes, good_bytes; /* good: up to the end of the last whole block */
+	uint64_t file_bytes; /* of a pipe 0 until it was read to its end */
+	uint64_t good_bytes; /* up to the end of the last whole block */
 	uint64_t blocks, cells, launches, kernels;
 	uint64_t cells_torn; /* claimed by the program and never written */
 	uint64_t cells_missing; /* between two blocks, or before the first one */

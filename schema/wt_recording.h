@@ -45,6 +45,7 @@
 #define WT_RECORDING_BLOCK_MAGIC 0x4b4c4257u /* "WBLK" */
 
 #define WT_RECORDING_CELLS_MAX 262144u /* per ring and block */
+#define WT_RECORDING_NAMES_MAX WT_RECORDING_CELLS_MAX /* a block: each is of one of its kernels */
 #define WT_RECORDING_RAW_BYTES_MAX (128u << 20) /* of a block, unpacked */
 #define WT_RECORDING_PACKED_BYTES_MAX (160u << 20)
 #define WT_RECORDING_SHAPES_MAX 65536u /* then the table starts afresh */

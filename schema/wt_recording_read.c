@@ -221,6 +221,8 @@ static const char *take_names(struct wt_recording_reader *reader, struct wt_reco
 		    id * 8 + sizeof(struct wt_name_entry) + length > reader->process.arena_bytes ||
 		    id > UINT32_MAX)
 			return "a kernel name that can't be";
+		if (count == WT_RECORDING_NAMES_MAX)
+			return "more kernel names than there can be";
 		if (count == reader->name_room) {
 			size_t room = count ? 2 * count : 64;
 

@@ -177,6 +177,8 @@ is "$(sqlite3 "$work/cut.db" "SELECT state, reason_text LIKE 'the recording is n
   "the run file says so, too"
 is "$(sqlite3 "$work/cut.db" "SELECT launches_attempted >= launches_stored AND launches_stored = (SELECT count(*)
   FROM launch_call) AND launches_stored > 0 AND unexplained = 0 FROM loss")" 1 "its books balance"
+"$wavetap" check "$work/cut.db" >"$work/out" 2>&1
+is "$?$(grep -c 'still awaited' "$work/out")" 00 "and check finds nothing wrong with it"
 sqlite3 -batch "$work/cut.db" "SELECT seq, entry_ns, return_ns, function FROM launch_call ORDER BY seq" >"$work/cut.rows"
 imported "SELECT seq, entry_ns, return_ns, function FROM launch_call ORDER BY seq" | head -n "$(wc -l <"$work/cut.rows")" |
   cmp -s - "$work/cut.rows"
@@ -185,4 +187,11 @@ is $? 0 "what it has is the beginning of what the whole one has"
 is $? 1 "--dry-run fails for it"
 "$wavetap" import --dry-run "$recording" >"$work/import.out"
 is $? 0 "and not for the whole one"
+
+# ---- its program may live on, and what a gap holds is no loss beside that of its launches
+sqlite3 "$work/cut.db" "UPDATE proc SET cells_gap = 500, launches_attempted = launches_stored + launches_dropped + 7"
+COLUMNS=200 "$wavetap" top -r "$work/cut.db" >"$work/out"
+ok "launches that a recording lacks are not put down to a kill alone" \
+  grep -q 'lost 7 launch calls: process killed while writing, or records missing' "$work/out"
+ok "a gap says that they are the same" grep -q 'lost 500 records: .*; the launches and kernels among them are counted above' "$work/out"
 done_testing

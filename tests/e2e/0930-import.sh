@@ -105,6 +105,25 @@ fails 1 'made by a newer wavetap (format 2' "a newer version" "$work/newer.wtrec
 { cat "$sample" && echo x; } >"$work/longer.wtrec"
 "$wavetap" import --force -o "$run" "$work/longer.wtrec" >"$work/out" 2>"$work/err"
 is "$?$(grep -c '2 bytes behind the end' "$work/err")" 01 "bytes behind the end are told"
+"$wavetap" import --force -o "$run" "$sample" >"$work/out" 2>"$work/err"
+# A pipe has no size: what was read is what there is.
+# shellcheck disable=SC2002 # a pipe is what is tested
+cat "$sample" | "$wavetap" import --dry-run /dev/stdin >"$work/out" 2>"$work/err"
+is "$?$(cat "$work/err")" 0 "a whole recording from a pipe"
+{ cat "$sample" && head -c 20000 /dev/zero; } | "$wavetap" import --dry-run /dev/stdin >"$work/out" 2>"$work/err"
+is "$?$(grep -c ': 20000 bytes behind the end' "$work/err")" 11 "with bytes behind its end"
+half=$(($(stat -c %s "$sample") / 2))
+head -c "$half" "$sample" | "$wavetap" import --dry-run /dev/stdin >"$work/out" 2>"$work/err"
+is "$?$(grep -c "of $half bytes are good" "$work/err")" 31 "cut in its only block"
+# More recordings than files may be open at first: what is wrong is something else.
+i=0
+while [ "$i" -lt 70 ]; do
+  i=$((i + 1))
+  ln -s "$sample" "$work/many.$i.wtrec"
+done
+# shellcheck disable=SC3045 # dash and bash have it
+(ulimit -S -n 50 && exec "$wavetap" import --dry-run "$work"/many.*.wtrec) >"$work/out" 2>"$work/err"
+is "$?$(grep -c 'are of the same process' "$work/err")" 11 "70 recordings with a soft limit of 50 open files"
 fails 1 'exists already' "an existing file" -o "$run" "$sample"
 fails 1 'same process' "a recording twice" "$sample" "$sample"
 fails 2 'writes nothing' "--dry-run with -o" --dry-run -o "$work/x.db" "$sample"

@@ -417,6 +417,35 @@ static void test_damaged_columns(void)
 	close_stream(&stream);
 }
 
+/* Memory for names is bounded, however many a few packed bytes hold. */
+static void test_many_names(void)
+{
+	for (uint32_t more = 0; more < 2; more++) {
+		struct wt_recording_writer *writer = wt_recording_writer_create();
+		const struct wt_recording_process process = make_process();
+		static struct wt_recording_facts facts;
+		struct recording_file file = {0};
+		uint64_t cells, hash;
+		const uint8_t *bytes;
+		size_t length;
+		int err = 0, rc;
+
+		recording_begin(&file);
+		facts.now_ns = 1;
+		for (uint32_t i = 0; i < WT_RECORDING_CELLS_MAX + more && !err; i++)
+			err = wt_recording_add_name(writer, 1, "k", 1);
+		if (!err)
+			err = wt_recording_make_block(writer, &process, &facts, &bytes, &length);
+		is_i64(err, 0, "a block of 262,144 names, or one more");
+		recording_put(&file, bytes, length);
+		is_i64(recording_read_all(&file, &rc, &cells, &hash), !more,
+		       more ? "is more than a block's kernels have" : "may be");
+		is_i64(rc, more ? -EBADMSG : 0, more ? "and refused" : "and is read");
+		wt_recording_writer_destroy(writer);
+		recording_free(&file);
+	}
+}
+
 static void check_head(struct recording_file *file, int want, const char *says, const char *what)
 {
 	struct wt_recording_reader *reader = NULL;
@@ -473,6 +502,7 @@ int main(void)
 	test_cut();
 	test_flips();
 	test_damaged_columns();
+	test_many_names();
 	test_heads();
 	test_golden();
 	return tap_done();
