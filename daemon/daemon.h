@@ -146,8 +146,9 @@ void wt_segment_close(struct wt_mapped *mapped);
 /* These survive a file that was cut short: -EFAULT. */
 int wt_segment_tails(const struct wt_mapped *mapped, uint64_t ret_tails[WT_RING_MAX]);
 int wt_segment_heads(const struct wt_mapped *mapped, uint64_t ret_heads[WT_RING_MAX]);
+/* What is committed: cells before `heads`, and the producer's end, 0 if it has not told it. */
 int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_RING_MAX],
-                       int64_t now_ns);
+                       uint64_t finished_ns, int64_t now_ns);
 int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_counters);
 int wt_segment_device(const struct wt_mapped *mapped, uint64_t index, struct wt_device *ret_device);
 int wt_segment_cupti_path(const struct wt_mapped *mapped, char ret_path[WT_TEXT_BYTES]);

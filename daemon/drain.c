@@ -481,7 +481,8 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 	if (err)
 		return err;
 	if (!process->is_lost)
-		wt_segment_release(&process->mapped, process->cursor, now_ns);
+		wt_segment_release(&process->mapped, process->cursor,
+		                   process->saved_counters.finished_ns, now_ns);
 	process->has_work = is_dead ? !process->is_done : left >= DUE_CELLS;
 	return 0;
 }

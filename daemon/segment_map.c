@@ -277,7 +277,7 @@ int wt_segment_heads(const struct wt_mapped *mapped, uint64_t ret_heads[WT_RING_
 }
 
 int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_RING_MAX],
-                       int64_t now_ns)
+                       uint64_t finished_ns, int64_t now_ns)
 {
 	if (sigsetjmp(guard_place, 0))
 		return -EFAULT;
@@ -286,6 +286,7 @@ int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_R
 		wt_ring_release(&mapped->ring[i], heads[i]);
 	wt_store_relaxed(&mapped->consumer->daemon_pid, (uint64_t)getpid());
 	wt_store_relaxed(&mapped->consumer->heartbeat_ns, (uint64_t)now_ns);
+	wt_store_release(&mapped->consumer->finished_ns, finished_ns);
 	guard_is_on = 0;
 	return 0;
 }

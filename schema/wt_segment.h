@@ -183,7 +183,8 @@ _Static_assert(offsetof(struct wt_producer, launch_attempted) == 512, "producer 
 struct wt_consumer {
 	_Alignas(128) _Atomic uint64_t head[WT_RING_MAX]; /* everything before is durable */
 	_Alignas(128) _Atomic uint64_t daemon_pid;
-	_Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC of the last drain */
+	_Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC of the last drain, where the daemon is */
+	_Atomic uint64_t finished_ns; /* the producer's, once it is durable; 0 = not */
 };
 _Static_assert(sizeof(struct wt_consumer) <= WT_GROUP_BYTES, "consumer group");
 

@@ -5,6 +5,7 @@ e2e_tests = \
 	tests/e2e/0210-coverage.sh \
 	tests/e2e/0310-processes.sh \
 	tests/e2e/0530-containers.sh \
+	tests/e2e/0535-leaving.sh \
 	tests/e2e/0100-left-alone.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \

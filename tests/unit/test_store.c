@@ -175,6 +175,16 @@ static bool is_taken(const struct synth *s)
 	return false;
 }
 
+/* Waits until the daemon says that the end of the process is stored; false after 30 s. */
+static bool is_end_taken(const struct synth *s)
+{
+	uint64_t finished_ns = wt_load_relaxed(&s->producer->finished_ns);
+
+	for (int i = 0; i < 3000 && wt_load_acquire(&s->consumer->finished_ns) != finished_ns; i++)
+		usleep(10000);
+	return finished_ns && wt_load_acquire(&s->consumer->finished_ns) == finished_ns;
+}
+
 static void test_cut_short(void)
 {
 	pid_t daemon, child;
@@ -273,12 +283,15 @@ static void test_no_room(void)
 	write_file(runs, "a file where a folder should be");
 	synth_create(&s, NULL);
 	produce(&s, 50);
+	synth_finish(&s);
 	daemon = synth_daemon(folder, "0.3");
 	ok(synth_request_until("status", "\"state\":\"error\"", reply, sizeof(reply)),
 	   "status says that the store fails");
 	is_i64(wt_load_relaxed(&s.consumer->head[0]), 0, "nothing is let go that is not stored");
+	is_i64(wt_load_relaxed(&s.consumer->finished_ns), 0, "nor is the end");
 	ok(rename(runs, aside) == 0, "now there is room");
 	ok(is_taken(&s), "all is taken then");
+	ok(is_end_taken(&s), "and the end");
 	end_daemon(daemon);
 	ok(synth_run_file(folder, file), "a run file");
 	is_i64(query("SELECT launches_linked FROM loss"), 50, "nothing was lost");
@@ -314,7 +327,9 @@ static void test_full(void)
 	is_i64(wt_load_relaxed(&s.consumer->head[0]), 200, "nothing is let go that is not stored");
 	prlimit(daemon, RLIMIT_FSIZE, &loose, NULL);
 	ok(is_taken(&s), "all is taken then");
+	is_i64(wt_load_relaxed(&s.consumer->finished_ns), 0, "it has not finished");
 	synth_finish(&s);
+	ok(is_end_taken(&s), "its end is taken without more records");
 	end_daemon(daemon);
 	ok(synth_run_file(folder, file), "one run file");
 	is_i64(query("SELECT launches_linked FROM loss"), 4200, "nothing lost, nothing twice");
