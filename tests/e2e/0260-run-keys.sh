@@ -131,11 +131,11 @@ while IFS='|' read -r key want what; do
 done <"$work/want"
 
 # ---- no launcher: the topmost ancestor that preloads. It has to be there when the daemon looks,
-# those between may be gone.
+# those between may be gone. (ls *.seg fails as soon as one of them goes in between.)
 rm -r "$data/runs"
 cat >"$work/stay.sh" <<'SCRIPT'
 tries=0
-while ls "$WAVETAP_SHM_DIR"/*.seg >/dev/null 2>&1 && [ "$tries" -lt 300 ]; do
+while [ -n "$(find "$WAVETAP_SHM_DIR" -name '*.seg')" ] && [ "$tries" -lt 300 ]; do
   sleep 0.1
   tries=$((tries + 1))
 done

@@ -47,7 +47,7 @@ until_true() { # a command, for at most 30 s
   "$@"
 }
 no_segments() {
-  ! ls "$shm"/*.seg >/dev/null 2>&1
+  [ -z "$(find "$shm" -name '*.seg')" ]
 }
 summary() {
   sql "SELECT state, launches_attempted, launches_stored, kernels, unexplained FROM loss"
@@ -95,7 +95,7 @@ rm -r "$data/runs"
 cat >"$work/inner.sh" <<'SCRIPT'
 "$APP" --launches 5
 "$APP" --launches 5
-while ls "$WAVETAP_SHM_DIR"/*.seg >/dev/null 2>&1; do sleep 0.1; done
+while [ -n "$(find "$WAVETAP_SHM_DIR" -name '*.seg')" ]; do sleep 0.1; done
 SCRIPT
 cat >"$work/two.sh" <<'SCRIPT'
 $SAME --pid --mount --ipc --mount-proc --fork timeout 60 sh "$INNER"
