@@ -160,6 +160,29 @@ counts() {
 }
 is "$(counts)" "4|12 4|12 " "a script is a run: background, nested shells, env -i; what lost the preload is not seen"
 
+# The run is settled once: a daemon that comes after one that was killed goes on with it, though
+# the script that stood for the run is gone.
+rm -r "$data/runs"
+cat >"$work/leave.sh" <<'SCRIPT'
+"$APP" --launches 2000 --rate 400 &
+tries=0
+until "$WAVETAP" status --json 2>/dev/null | grep -q '"state": *"live"' || [ "$tries" -ge 300 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+SCRIPT
+APP=$app WAVETAP=$wavetap LD_PRELOAD=$library sh "$work/leave.sh" >>"$work/out" 2>&1
+"$wavetap" status --json >"$work/status.json"
+daemon=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")
+kill -9 "$daemon"
+LD_PRELOAD=$library "$app" --launches 3 >>"$work/out" 2>&1
+settle
+for file in "$data"/runs/*.db; do
+  sqlite3 -batch "$file" "SELECT state, launches_attempted, launches_stored, launches_torn FROM loss"
+done | sort >"$work/books"
+is "$(cat "$work/books")" "finished|2000|2000|0
+finished|3|3|0" "a daemon after a killed one goes on with the run, whoever is gone by then"
+
 # Hydra tells no job id. The proxy that starts the ranks stands for the job, unless somebody above
 # it preloads us.
 rm -r "$data/runs"
