@@ -99,6 +99,8 @@ enum wt_life wt_liveness_poll(struct wt_liveness *liveness);
 void wt_liveness_close(struct wt_liveness *liveness);
 /* The pid here of a process of that namespace; 0: it is gone, or can't be seen from here. */
 int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks);
+/* The daemon's own pid namespace; 0: not known. */
+uint64_t wt_liveness_namespace(void);
 /* Is it surely the daemon's own pid namespace? */
 bool wt_liveness_is_here(uint64_t pid_namespace);
 
@@ -149,6 +151,9 @@ int wt_segment_heads(const struct wt_mapped *mapped, uint64_t ret_heads[WT_RING_
 /* What is committed: cells before `heads`, and the producer's end, 0 if it has not told it. */
 int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_RING_MAX],
                        uint64_t finished_ns, int64_t now_ns);
+/* The run key that a daemon settled for the segment: 0, or -ENOENT if none did. */
+int wt_segment_run_key(const struct wt_mapped *mapped, char ret_key[WT_RUN_KEY_BYTES]);
+int wt_segment_settle_run_key(const struct wt_mapped *mapped, const char *key);
 int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_counters);
 int wt_segment_device(const struct wt_mapped *mapped, uint64_t index, struct wt_device *ret_device);
 int wt_segment_cupti_path(const struct wt_mapped *mapped, char ret_path[WT_TEXT_BYTES]);
@@ -234,8 +239,11 @@ struct wt_run {
 struct wt_daemon;
 struct wt_process;
 
-/* The run key of a segment: its own, or one made from its ancestors. `pid` as seen here, or 0. */
-void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES]);
+/*
+ * The run key of a segment: its own, the one settled for it, or one made from its ancestors, which
+ * is settled then. `pid` as seen here, or 0.
+ */
+void wt_run_key(const struct wt_mapped *mapped, int32_t pid, char key[WT_RUN_KEY_BYTES]);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
 /* Opens the run file if it is time to try. 0 or -errno. */

@@ -128,9 +128,14 @@ static int32_t find_across(uint64_t pid_namespace, int32_t pid, uint64_t start_t
 	return found;
 }
 
+uint64_t wt_liveness_namespace(void)
+{
+	return namespace_of("self");
+}
+
 bool wt_liveness_is_here(uint64_t pid_namespace)
 {
-	return pid_namespace && pid_namespace == namespace_of("self");
+	return pid_namespace && pid_namespace == wt_liveness_namespace();
 }
 
 int32_t wt_liveness_find(uint64_t pid_namespace, int32_t pid, uint64_t start_ticks)

@@ -6,6 +6,9 @@
  * gone, or can't be read, are skipped. At worst a process is a run of its own. Reads /proc;
  * main thread; does not block.
  *
+ * What comes out depends on who looks, and when. So it is looked up once for a segment and noted
+ * in it, before anything is stored: a later daemon goes on in the same run file.
+ *
  * MPICH's launcher gives its ranks no job id, and it may preload us for them alone. Then their
  * common parent, the proxy that started them on this host, stands for the job.
  */
@@ -16,6 +19,7 @@
 
 #define ENVIRON_BYTES_MAX (4u * 1024 * 1024)
 #define SEARCHES_MAX 4
+#define INITIAL_PID_NAMESPACE UINT64_C(0xeffffffc) /* the kernel's PROC_PID_INIT_INO */
 
 struct environ_facts {
 	bool is_known; /* false: not ours to read, or a corpse that nobody has reaped */
@@ -81,7 +85,7 @@ struct climb {
 	int32_t top_pid;
 	uint64_t top_start;
 	bool is_top_rank; /* preloads, and was started as a rank */
-	bool is_ours; /* the pid is one of the daemon's namespace */
+	uint64_t pid_namespace; /* of top_pid */
 };
 
 /* One more process that is there. */
@@ -95,7 +99,7 @@ static void climb_to(struct climb *climb, int32_t pid, uint64_t start)
 	climb->top_pid = pid;
 	climb->top_start = start;
 	climb->is_top_rank = facts.is_preloading && facts.is_rank;
-	climb->is_ours = true;
+	climb->pid_namespace = wt_liveness_namespace();
 }
 
 /* All that are above the process, as the library noted them; those in between may be gone. */
@@ -144,31 +148,39 @@ static void climb_seen(struct climb *climb, int32_t pid)
 	}
 }
 
-void wt_run_key(const struct wt_segment_header *header, int32_t pid, char key[WT_RUN_KEY_BYTES])
+static void make_key(const struct wt_segment_header *header, int32_t pid,
+                     char key[WT_RUN_KEY_BYTES])
 {
-	bool is_here = wt_liveness_is_here(header->pid_namespace);
 	/* The process itself preloads us, and may be gone already. */
-	struct climb climb = {header->pid, header->start_ticks, header->is_rank, is_here};
+	struct climb climb = {header->pid, header->start_ticks, header->is_rank,
+	                      header->pid_namespace};
+	char suffix[24] = "";
 
-	if (header->run_key[0]) {
-		snprintf(key, WT_RUN_KEY_BYTES, "%s", header->run_key);
-		return;
-	}
 	if (!header->start_ticks) { /* without /proc all first processes of containers look alike */
 		snprintf(key, WT_RUN_KEY_BYTES, "segment:%016llx",
 		         (unsigned long long)wt_fnv1a(header->uuid, sizeof(header->uuid)));
 		return;
 	}
-	if (is_here)
+	if (wt_liveness_is_here(header->pid_namespace))
 		climb_noted(&climb, header);
 	else
 		climb_seen(&climb, find_lowest(header, pid));
-	/* A pid of another namespace says of which. */
-	if (climb.is_ours)
-		snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s", climb.top_pid,
-		         (unsigned long long)climb.top_start, header->boot_id);
-	else
-		snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s:%llu", climb.top_pid,
-		         (unsigned long long)climb.top_start, header->boot_id,
-		         (unsigned long long)header->pid_namespace);
+	/* A pid in a container says in which. */
+	if (climb.pid_namespace != INITIAL_PID_NAMESPACE)
+		snprintf(suffix, sizeof(suffix), ":%llu", (unsigned long long)climb.pid_namespace);
+	snprintf(key, WT_RUN_KEY_BYTES, "pid:%d:%llu:%s%s", climb.top_pid,
+	         (unsigned long long)climb.top_start, header->boot_id, suffix);
+}
+
+void wt_run_key(const struct wt_mapped *mapped, int32_t pid, char key[WT_RUN_KEY_BYTES])
+{
+	if (mapped->header.run_key[0]) {
+		snprintf(key, WT_RUN_KEY_BYTES, "%s", mapped->header.run_key);
+		return;
+	}
+	if (wt_segment_run_key(mapped, key) == 0)
+		return;
+	make_key(&mapped->header, pid, key);
+	/* Cut short meanwhile: it is lost anyway. */
+	(void)wt_segment_settle_run_key(mapped, key);
 }

@@ -167,7 +167,7 @@ static int attach(struct wt_daemon *daemon, const char *name, char *why, size_t 
 	snprintf(process->name, sizeof(process->name), "%s", name);
 	wt_liveness_open(&process->liveness, header->pid_namespace, header->pid,
 	                 header->start_ticks, process->mapped.fd);
-	wt_run_key(header, process->liveness.pid, key);
+	wt_run_key(&process->mapped, process->liveness.pid, key);
 	process->run = wt_run_get(daemon, key);
 	if (!process->run) {
 		wt_process_destroy(process);

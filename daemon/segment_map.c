@@ -291,6 +291,36 @@ int wt_segment_release(const struct wt_mapped *mapped, const uint64_t heads[WT_R
 	return 0;
 }
 
+int wt_segment_run_key(const struct wt_mapped *mapped, char ret_key[WT_RUN_KEY_BYTES])
+{
+	uint64_t hash;
+
+	if (sigsetjmp(guard_place, 0))
+		return -EFAULT;
+	guard_is_on = 1;
+	hash = wt_load_acquire(&mapped->consumer->run_key_hash);
+	memcpy(ret_key, mapped->consumer->run_key, WT_RUN_KEY_BYTES);
+	guard_is_on = 0;
+	ret_key[WT_RUN_KEY_BYTES - 1] = '\0';
+	if (!ret_key[0] || hash != wt_fnv1a(ret_key, strlen(ret_key)))
+		return -ENOENT;
+	wt_text_mend(ret_key);
+	return 0;
+}
+
+int wt_segment_settle_run_key(const struct wt_mapped *mapped, const char *key)
+{
+	size_t length = strlen(key);
+
+	if (sigsetjmp(guard_place, 0))
+		return -EFAULT;
+	guard_is_on = 1;
+	memcpy(mapped->consumer->run_key, key, length + 1);
+	wt_store_release(&mapped->consumer->run_key_hash, wt_fnv1a(key, length));
+	guard_is_on = 0;
+	return 0;
+}
+
 int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_counters)
 {
 	const struct wt_producer *from = mapped->producer;

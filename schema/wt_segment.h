@@ -185,6 +185,10 @@ struct wt_consumer {
 	_Alignas(128) _Atomic uint64_t daemon_pid;
 	_Atomic uint64_t heartbeat_ns; /* CLOCK_MONOTONIC of the last drain, where the daemon is */
 	_Atomic uint64_t finished_ns; /* the producer's, once it is durable; 0 = not */
+	/* The run, where the header does not name it: settled by the first daemon for all that come
+	 * after it. They may see other processes, or be in another pid namespace. */
+	_Alignas(128) _Atomic uint64_t run_key_hash; /* FNV-1a, stored after it; 0 = none */
+	char run_key[WT_RUN_KEY_BYTES];
 };
 _Static_assert(sizeof(struct wt_consumer) <= WT_GROUP_BYTES, "consumer group");
 

@@ -131,11 +131,11 @@ while IFS='|' read -r key want what; do
 done <"$work/want"
 
 # ---- no launcher: the topmost ancestor that preloads. It has to be there when the daemon looks,
-# those between may be gone.
+# those between may be gone. (ls *.seg fails as soon as one of them goes in between.)
 rm -r "$data/runs"
 cat >"$work/stay.sh" <<'SCRIPT'
 tries=0
-while ls "$WAVETAP_SHM_DIR"/*.seg >/dev/null 2>&1 && [ "$tries" -lt 300 ]; do
+while [ -n "$(find "$WAVETAP_SHM_DIR" -name '*.seg')" ] && [ "$tries" -lt 300 ]; do
   sleep 0.1
   tries=$((tries + 1))
 done
@@ -159,6 +159,29 @@ counts() {
   done | sort | tr '\n' ' '
 }
 is "$(counts)" "4|12 4|12 " "a script is a run: background, nested shells, env -i; what lost the preload is not seen"
+
+# The run is settled once: a daemon that comes after one that was killed goes on with it, though
+# the script that stood for the run is gone.
+rm -r "$data/runs"
+cat >"$work/leave.sh" <<'SCRIPT'
+"$APP" --launches 2000 --rate 400 &
+tries=0
+until "$WAVETAP" status --json 2>/dev/null | grep -q '"state": *"live"' || [ "$tries" -ge 300 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+SCRIPT
+APP=$app WAVETAP=$wavetap LD_PRELOAD=$library sh "$work/leave.sh" >>"$work/out" 2>&1
+"$wavetap" status --json >"$work/status.json"
+daemon=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")
+kill -9 "$daemon"
+LD_PRELOAD=$library "$app" --launches 3 >>"$work/out" 2>&1
+settle
+for file in "$data"/runs/*.db; do
+  sqlite3 -batch "$file" "SELECT state, launches_attempted, launches_stored, launches_torn FROM loss"
+done | sort >"$work/books"
+is "$(cat "$work/books")" "finished|2000|2000|0
+finished|3|3|0" "a daemon after a killed one goes on with the run, whoever is gone by then"
 
 # Hydra tells no job id. The proxy that starts the ranks stands for the job, unless somebody above
 # it preloads us.

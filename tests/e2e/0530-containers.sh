@@ -47,7 +47,7 @@ until_true() { # a command, for at most 30 s
   "$@"
 }
 no_segments() {
-  ! ls "$shm"/*.seg >/dev/null 2>&1
+  [ -z "$(find "$shm" -name '*.seg')" ]
 }
 summary() {
   sql "SELECT state, launches_attempted, launches_stored, kernels, unexplained FROM loss"
@@ -95,7 +95,7 @@ rm -r "$data/runs"
 cat >"$work/inner.sh" <<'SCRIPT'
 "$APP" --launches 5
 "$APP" --launches 5
-while ls "$WAVETAP_SHM_DIR"/*.seg >/dev/null 2>&1; do sleep 0.1; done
+while [ -n "$(find "$WAVETAP_SHM_DIR" -name '*.seg')" ]; do sleep 0.1; done
 SCRIPT
 cat >"$work/two.sh" <<'SCRIPT'
 $SAME --pid --mount --ipc --mount-proc --fork timeout 60 sh "$INNER"
@@ -113,6 +113,27 @@ is "$(for file in "$data"/runs/*.db; do sqlite3 -batch -cmd ".timeout 10000" "$f
   "a script in a container is one run"
 stop_daemon
 settle
+
+# A container takes its daemon along, and the segment stays. Whoever finds it goes on with the run
+# that it is in, also one that can no longer see which that is: on the host, and in the next container.
+books() { # of each run
+  for file in "$data"/runs/*.db; do
+    sqlite3 -batch -cmd ".timeout 10000" "$file" "SELECT state, launches_attempted, launches_stored, launches_torn, unexplained FROM loss"
+  done | sort | tr '\n' ' '
+}
+rm -r "$data/runs"
+LD_PRELOAD=$library contained "$app" --launches 700 >"$work/out" 2>&1
+ok "a segment is left" ls "$shm"/*.seg >"$work/out" 2>&1
+start_daemon 1
+ok "a daemon on the host takes it" until_true no_segments
+settle
+is "$(books)" "finished|700|700|0|0 " "a container's last segment on the host: no second run"
+rm -r "$data/runs"
+LD_PRELOAD=$library contained "$app" --launches 700 >"$work/out" 2>&1
+APP=$app LD_PRELOAD=$library contained timeout 60 sh "$work/inner.sh" >"$work/out" 2>&1
+start_daemon 1 # to remove what the container's left of itself
+settle
+is "$(books)" "finished|5|5|0|0 finished|5|5|0|0 finished|700|700|0|0 " "in the next container: no second run either"
 
 # ---- two containers that can't see each other: the daemon in one, the program in the other
 export WAVETAP_RUN=sibling

@@ -114,7 +114,9 @@ static void test_segment(void)
 	AT(wt_consumer, head, 0);
 	AT(wt_consumer, daemon_pid, 128);
 	AT(wt_consumer, finished_ns, 144);
-	SIZE(wt_consumer, 256);
+	AT(wt_consumer, run_key_hash, 256);
+	AT(wt_consumer, run_key, 264);
+	SIZE(wt_consumer, 640);
 	SIZE(wt_device, 256);
 	AT(wt_device, name, 16);
 	AT(wt_device, ordinal, 112);
