@@ -175,6 +175,11 @@ APP=$app WAVETAP=$wavetap LD_PRELOAD=$library sh "$work/leave.sh" >>"$work/out" 
 "$wavetap" status --json >"$work/status.json"
 daemon=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")
 kill -9 "$daemon"
+tries=0
+while [ -d "/proc/$daemon" ] && [ "$tries" -lt 300 ]; do # until then it holds the lock, and no other is started
+  tries=$((tries + 1))
+  sleep 0.1
+done
 LD_PRELOAD=$library "$app" --launches 3 >>"$work/out" 2>&1
 settle
 for file in "$data"/runs/*.db; do

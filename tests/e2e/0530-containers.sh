@@ -123,7 +123,7 @@ books() { # of each run
 }
 rm -r "$data/runs"
 LD_PRELOAD=$library contained "$app" --launches 700 >"$work/out" 2>&1
-ok "a segment is left" ls "$shm"/*.seg >"$work/out" 2>&1
+ok "a segment is left" test -n "$(find "$shm" -name '*.seg')"
 start_daemon 1
 ok "a daemon on the host takes it" until_true no_segments
 settle
