@@ -94,7 +94,8 @@ bare() {
 settle() {
   tries=0
   while [ "$tries" -lt 300 ]; do
-    if ! ls "$shm"/*.seg >/dev/null 2>&1 && ! ls "$shm"/*.sock >/dev/null 2>&1; then
+    # Not by ls of a pattern: that fails as soon as one of the names goes in between.
+    if [ -z "$(find "$shm" \( -name '*.seg' -o -name '*.sock' \) 2>/dev/null)" ]; then
       return 0
     fi
     tries=$((tries + 1))
