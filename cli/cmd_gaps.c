@@ -62,12 +62,6 @@ static const struct wt_table_column cause_columns[] = {
         {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
 };
 
-/* Before the name: what the row splits into, for programs. In the order of enum wt_gap_cause. */
-#define CAUSE_COLUMN(name)                                                                         \
-	{                                                                                          \
-#name "_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0                         \
-	}
-
 static const struct wt_table_column kernel_columns[] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 5, 0},
@@ -76,20 +70,7 @@ static const struct wt_table_column kernel_columns[] = {
         {"gaps", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
         {"main_cause_sm_ns", "OF IT", WT_TABLE_RIGHT, 0, 0, 0},
-        CAUSE_COLUMN(copy),
-        CAUSE_COLUMN(graph),
-        CAUSE_COLUMN(load),
-        CAUSE_COLUMN(profiler),
-        CAUSE_COLUMN(sync),
-        CAUSE_COLUMN(alloc),
-        CAUSE_COLUMN(host),
-        CAUSE_COLUMN(launch),
-        CAUSE_COLUMN(dependency),
-        CAUSE_COLUMN(turnaround),
-        CAUSE_COLUMN(unknown),
-        CAUSE_COLUMN(undecided),
-        CAUSE_COLUMN(startup),
-        CAUSE_COLUMN(after),
+        WT_GAP_CAUSE_COLUMNS,
         {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
 };
 

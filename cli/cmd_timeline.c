@@ -38,11 +38,6 @@ static const struct wt_option timeline_options[] = {
         {0},
 };
 
-#define CAUSE_COLUMN(name)                                                                         \
-	{                                                                                          \
-#name "_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0                         \
-	}
-
 /* The causes in the order of enum wt_gap_cause. */
 static const struct wt_table_column columns[] = {
         {"device_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
@@ -56,20 +51,7 @@ static const struct wt_table_column columns[] = {
         {"unjudged_sm_ns", "UNJ", WT_TABLE_RIGHT, 0, 5, 0},
         {"comm_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"gap_sm_ns", "GAPS", WT_TABLE_RIGHT, 0, 5, 0},
-        CAUSE_COLUMN(copy),
-        CAUSE_COLUMN(graph),
-        CAUSE_COLUMN(load),
-        CAUSE_COLUMN(profiler),
-        CAUSE_COLUMN(sync),
-        CAUSE_COLUMN(alloc),
-        CAUSE_COLUMN(host),
-        CAUSE_COLUMN(launch),
-        CAUSE_COLUMN(dependency),
-        CAUSE_COLUMN(turnaround),
-        CAUSE_COLUMN(unknown),
-        CAUSE_COLUMN(undecided),
-        CAUSE_COLUMN(startup),
-        CAUSE_COLUMN(after),
+        WT_GAP_CAUSE_COLUMNS,
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 10, 0},
         {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
 };

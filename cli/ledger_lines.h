@@ -13,7 +13,25 @@
 #include "cli/ledger.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
+#include "cli/table.h"
 #include "cli/text.h"
+
+/* Columns of a table with the SM-time of each cause, for programs; in the order of wt_gap_cause. */
+#define WT_GAP_CAUSE_COLUMN(name)                                                                  \
+	{                                                                                          \
+#name "_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0                         \
+	}
+#define WT_GAP_CAUSE_COLUMNS                                                                       \
+	WT_GAP_CAUSE_COLUMN(copy), WT_GAP_CAUSE_COLUMN(graph), WT_GAP_CAUSE_COLUMN(load),          \
+	        WT_GAP_CAUSE_COLUMN(profiler), WT_GAP_CAUSE_COLUMN(sync),                          \
+	        WT_GAP_CAUSE_COLUMN(alloc), WT_GAP_CAUSE_COLUMN(host),                             \
+	        WT_GAP_CAUSE_COLUMN(launch), WT_GAP_CAUSE_COLUMN(dependency),                      \
+	        WT_GAP_CAUSE_COLUMN(turnaround), WT_GAP_CAUSE_COLUMN(unknown),                     \
+	        WT_GAP_CAUSE_COLUMN(undecided), WT_GAP_CAUSE_COLUMN(startup),                      \
+	        WT_GAP_CAUSE_COLUMN(after)
+_Static_assert(WT_GAP_CAUSE_MAX == 14 && WT_GAP_COPY == 0 && WT_GAP_HOST == 6 &&
+                       WT_GAP_UNKNOWN == 10 && WT_GAP_AFTER == 13,
+               "a column for each cause, in order");
 
 struct wt_ledger_line {
 	const char *name; /* "active", "gaps" */
