@@ -18,7 +18,7 @@
  *   host         before e: neither; the program had not asked yet
  *   launch       between e and l, or after l if nothing else holds K up and e is in the gap or no
  *                kernel ran before it
- *   dependency   after l: K's stream had a wait, a host function or a copy before K
+ *   dependency   after l: K's stream had an event wait or a host function before K
  *   turnaround   after l: K was queued before the gap began (e < p), back to back
  *   undecided    the clocks of CPU and GPU aren't known well enough to tell
  *
@@ -67,7 +67,7 @@ struct wt_gap_facts {
 	bool has_kernel_after; /* there is a K */
 	bool has_kernel_before; /* without one nothing is back to back */
 	bool is_same_graph_launch;
-	bool has_dependency; /* a wait, host function or copy in K's stream, before K and after the
+	bool has_dependency; /* a wait or host function in K's stream, before K and after the
 	                        kernel before it in that stream */
 	struct wt_intervals copies; /* of the device */
 	struct wt_intervals lost; /* in which kernels may have run that were lost */

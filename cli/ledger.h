@@ -22,7 +22,7 @@
 /*
  * Shorter gaps look like a program that launches all the time, only slower than the kernels run;
  * longer ones like a program that does something else. Eager PyTorch on the measured machine: half
- * of the gaps between kernels were above 31 us, one in a thousand above 1 ms (tests/data).
+ * of the gaps between kernels were above 31 us, two in a thousand above 1 ms (tests/data).
  */
 #define WT_LEDGER_SHORT_GAP_NS 1000000
 

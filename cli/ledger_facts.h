@@ -2,8 +2,8 @@
  * ledger_facts.h - what the ledger must know about the time between kernels: when threads waited,
  * allocated or loaded code, when devices copied, which graph launch a node belongs to.
  *
- * Loaded once from a run file, all in memory: 40 bytes for each call, copy or overhead record
- * (10^6 of them: 40 MB); kernels are not among them. Single-threaded; loading blocks on the file.
+ * Loaded once from a run file, all in memory: 56 bytes for each call, copy or overhead record
+ * (10^6 of them: 56 MB); kernels are not among them. Single-threaded; loading blocks on the file.
  */
 #ifndef WT_CLI_LEDGER_FACTS_H
 #define WT_CLI_LEDGER_FACTS_H

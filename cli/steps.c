@@ -254,20 +254,3 @@ void wt_run_steps_fini(struct wt_run_steps *steps)
 	steps->steps = NULL;
 	steps->count = 0;
 }
-
-int wt_run_steady_window(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns,
-                         bool *ret_is_found)
-{
-	const struct wt_steps_query query = {-1, -1};
-	struct wt_run_steps steps;
-	int rc = wt_run_steps_load(db, &query, &steps);
-
-	if (rc == 0 || rc == -ENOENT) {
-		*ret_is_found = rc == 0 && steps.found.steady_count > 0 && steps.is_gpu_time;
-		*ret_start_ns = steps.steady_start_ns;
-		*ret_end_ns = steps.steady_end_ns;
-		rc = 0;
-	}
-	wt_run_steps_fini(&steps);
-	return rc;
-}

@@ -54,12 +54,4 @@ struct wt_run_steps {
 int wt_run_steps_load(sqlite3 *db, const struct wt_steps_query *query, struct wt_run_steps *steps);
 void wt_run_steps_fini(struct wt_run_steps *steps);
 
-/*
- * The window that readers take by default: the steady steps of the process with most launches.
- * Of the whole run, whatever is selected. 0 with *ret_is_found
- * false where there are none. 0 or -errno.
- */
-int wt_run_steady_window(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns,
-                         bool *ret_is_found);
-
 #endif /* WT_CLI_STEPS_H */

