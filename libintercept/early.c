@@ -3,8 +3,9 @@
  *
  * Making the segment takes milliseconds, in which other threads launch thousands of kernels; and
  * launches may fail before the first one succeeds, which makes it. Their records wait here, in
- * cells behind the fork page, and then move into the ring like any other. What finds no room
- * is counted, and becomes attempted and dropped.
+ * cells behind the fork page, and then move into the ring like any other, flagged: their thread may
+ * have made the next call, which found the segment, before. What finds no room is counted, and
+ * becomes attempted and dropped.
  *
  * A cell's stamp is EMPTY, then FILLED by the thread that launched, then TAKEN by whoever moves
  * it. The launching thread fills and then looks for the view; the thread that makes the segment
@@ -32,6 +33,7 @@ static void move_cell(struct wt_view *view, struct wt_cell *cell)
 		return;
 	if (cell->kind == WT_KIND_LAUNCH) {
 		memcpy(&launch, cell->payload, sizeof(launch));
+		launch.flags |= WT_FLAG_EARLY;
 		wt_put_launch(view, &launch);
 	} else {
 		memcpy(&call, cell->payload, sizeof(call));

@@ -50,6 +50,17 @@ WAVETAP_RUN=injected CUDA_INJECTION64_PATH=$library "$app" --launches 60 --graph
 settle
 check 0 --all
 
+# Launches of a thread that came before the segment was made (flag 64) have numbers above its next ones.
+WAVETAP_RUN=early tap "$app" --launches 150 --threads 12 --streams 3 >/dev/null
+settle
+check 0 latest
+is "$(sql "SELECT count(*) > 0 FROM launch_call WHERE flags & 64")" 1 "launches from before the segment are flagged"
+is "$(sql "SELECT count(*) FROM (SELECT entry_ns, lag(entry_ns) OVER (PARTITION BY tid ORDER BY seq) AS before_ns
+  FROM launch_call WHERE flags & 64 = 0) WHERE before_ns > entry_ns")" 0 "all others are numbered in the order of their thread"
+cp "$base" "$work/early.db"
+sqlite3 -batch "$work/early.db" "UPDATE launch_call SET entry_ns = 1, flags = flags | 64 WHERE seq = 300"
+check 0 "$work/early.db"
+
 # fault SQL WANTED-WORDS
 fault() {
   cp "$base" "$work/fault.db"

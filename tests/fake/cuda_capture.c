@@ -69,6 +69,16 @@ wtcu_result fake_capture_add(struct fake_stream *stream, const struct fake_node 
 	return WTCU_SUCCESS;
 }
 
+wtcu_result fake_capture_spoil(struct fake_stream *stream)
+{
+	struct fake_capture *capture = stream->capture;
+
+	if (capture->is_invalid)
+		return WTCU_ERROR_STREAM_CAPTURE_INVALIDATED;
+	capture->is_invalid = true;
+	return WTCU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
 wtcu_result fake_capture_forbids(void)
 {
 	uint64_t self = (uint64_t)pthread_self();

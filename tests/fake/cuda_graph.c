@@ -250,7 +250,7 @@ static wtcu_result graph_launch(const struct fake_call *c, wtcu_graph_exec handl
 	if (!stream || !exec)
 		return stream ? WTCU_ERROR_INVALID_VALUE : error;
 	if (stream->capture)
-		return fake_graph_capture(stream, exec);
+		return fake_capture_spoil(stream);
 	device = stream->ctx->device;
 	fake_wait_until(device->in_flight_end_ns[device->kernel_count % FAKE_QUEUE_DEPTH]);
 	fake_count(FAKE_GRAPH_LAUNCHES);

@@ -264,8 +264,9 @@ static inline wtcu_graph_node fake_node_handle(int idx)
 }
 /* cuda_nodes.c: conditional handles; what a node inside a graph holds. */
 void fake_nodes_free(struct fake_graph *graph);
-/* A graph launched into a capture: a child graph. */
-wtcu_result fake_graph_capture(struct fake_stream *stream, const struct fake_graph *graph);
+/* What a capture can't take was asked of this stream (a graph launch, as seen on an H200): the error,
+ * and the capture is spoilt. */
+wtcu_result fake_capture_spoil(struct fake_stream *stream);
 void fake_conditionals_reset(const struct fake_graph *graph);
 void fake_conditional_count_down(uint64_t handle);
 /* WTFAKE_BODIES: what CUPTI has of kernels in the body of a conditional node. Changes the record;

@@ -133,16 +133,6 @@ static wtcu_result add_child(wtcu_graph_node *ret_node, wtcu_graph handle,
 	return error ? error : add(ret_node, graph, &node);
 }
 
-wtcu_result fake_graph_capture(struct fake_stream *stream, const struct fake_graph *graph)
-{
-	struct fake_node node = {.kind = FAKE_NODE_CHILD};
-	wtcu_result error = fake_graph_new(&node.child[0]);
-
-	if (!error)
-		error = fake_graph_copy(node.child[0], graph);
-	return error ? error : fake_capture_add(stream, &node);
-}
-
 static wtcu_result conditional_create(uint64_t *handle, wtcu_graph graph, unsigned int value,
                                       unsigned int flags)
 {

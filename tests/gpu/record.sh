@@ -8,7 +8,7 @@ RECORDING_BYTES_MAX=1048576
 section_record() {
   recordings=$(mktemp -d "$work/recordings.XXXXXX") || return
   record_one train-eager 20000 40000 "$here/train.py" eager --steps 50 --warm-up 10
-  record_one train-compile 1 40000 "$here/train.py" compile --steps 60 --warm-up 10
+  record_one train-compile 1 60000 "$here/train.py" compile --steps 60 --warm-up 10
   record_one triton 1 40000 "$here/record_work.py" triton
   record_one infer-tiny 20000 60000 "$here/record_work.py" infer
   record_one copies-side 1 40000 "$here/record_work.py" copies
