@@ -123,5 +123,12 @@ is "$(by_hand "SELECT count(*) FROM kernel_exec JOIN config USING (config_id) JO
 is "$(by_hand "SELECT rank FROM kernel_exec e JOIN config USING (config_id) JOIN kernel k USING (kernel_id)
   JOIN proc p ON p.process_id = e.process_id WHERE k.name LIKE '%ncclDevKernel_AllReduce%'
   GROUP BY rank ORDER BY sum(end_ns - start_ns) DESC LIMIT 1")" 0 "ddp: rank 0 waits for rank 1 in them"
+# What their few blocks leave is no fault of a grid.
+"$wavetap" show -r "$run" AllReduce >"$work/out"
+is "$(grep -c 'a collective: its blocks are channels' "$work/out")|$(grep -c 'to win\|occupancy:' "$work/out")" "1|0" \
+  "ddp: show promises nothing for a collective"
+"$wavetap" show -r "$run" AllReduce --ncu >"$work/out.ncu" 2>"$work/err"
+is "$?|$(cat "$work/out.ncu")|$(grep -c 'waits for the other ranks' "$work/err")" "3||1" "ddp: nor an ncu command that would hang"
+ok "ddp: and names the device of each configuration" grep -q '^DEV  GRID' "$work/out"
 
 done_testing
