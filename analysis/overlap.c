@@ -114,10 +114,14 @@ static int make_room(struct wt_overlap *overlap)
 static int append(struct wt_overlap *overlap, const struct wt_overlap_kernel *kernel)
 {
 	int err = make_room(overlap);
+	int64_t sm_ns;
 
 	if (err)
 		return err;
-	if (kernel->end_ns > overlap->end_ns)
+	/* An end that can't be, which the sweep refuses, is no reason to keep what comes before it. */
+	if (kernel->end_ns > overlap->end_ns &&
+	    !__builtin_sub_overflow(kernel->end_ns, kernel->start_ns, &sm_ns) &&
+	    !__builtin_mul_overflow(sm_ns, (int64_t)overlap->sm_count, &sm_ns))
 		overlap->end_ns = kernel->end_ns;
 	overlap->waiting[overlap->count++] = *kernel;
 	/* In order as it came, mostly. */
@@ -256,7 +260,7 @@ int wt_overlap_mark(struct wt_overlap *overlap, int64_t next_id)
 	struct mark mark = {overlap->end_ns, next_id};
 
 	if (!overlap->marks) {
-		overlap->marks = malloc(MARKS_MAX * sizeof(*overlap->marks));
+		overlap->marks = calloc(MARKS_MAX, sizeof(*overlap->marks));
 		if (!overlap->marks)
 			return -ENOMEM;
 	}
