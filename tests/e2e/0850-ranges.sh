@@ -1,0 +1,140 @@
+#!/bin/sh
+# Named ranges (NVTX): what the run file has of them is what the program did, by its own list; nobody
+# notices who doesn't use them, has another injection, or has switched them off.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+fake=$top_builddir/tests/fake
+unset NVTX_INJECTION64_PATH
+
+# The program's list beside the run file's, range by range in the order of each name: begun and ended
+# within the calls that did, and the kernels inside are the launches made inside.
+compare() { # TRUTH
+  sqlite3 -batch -cmd ".timeout 10000" "$(run_file)" >"$work/compare" <<SQL
+CREATE TEMP TABLE truth (kind TEXT, domain TEXT, name TEXT, tid INT, end_tid INT, depth INT, b0 INT, b1 INT, e0 INT,
+  e1 INT, inside INT);
+.mode tabs
+.import $1 truth
+CREATE TEMP TABLE t AS SELECT *, row_number() OVER (PARTITION BY kind, domain, name, tid, depth ORDER BY b0) AS n
+  FROM truth;
+CREATE TEMP TABLE r AS SELECT *, row_number() OVER (PARTITION BY kind, domain, name, tid, depth ORDER BY start_ns) AS n
+  FROM range;
+CREATE TEMP TABLE k AS SELECT range_id, count(DISTINCT exec_id) AS inside FROM kernel_range GROUP BY 1;
+SELECT 'missing', t.* FROM t LEFT JOIN r ON r.kind = t.kind AND r.domain = t.domain AND ifnull(r.name, '') = t.name
+  AND r.tid = t.tid AND r.depth = t.depth AND r.n = t.n AND ifnull(r.end_tid, 0) = t.end_tid
+  AND r.start_ns BETWEEN t.b0 AND t.b1 AND (t.e0 = 0 AND r.end_ns IS NULL OR r.end_ns BETWEEN t.e0 AND t.e1)
+  LEFT JOIN k USING (range_id)
+  WHERE r.range_id IS NULL OR ifnull(k.inside, 0) <> t.inside LIMIT 5;
+SELECT 'differ', (SELECT count(*) FROM truth), (SELECT count(*) FROM range)
+  WHERE (SELECT count(*) FROM truth) <> (SELECT count(*) FROM range);
+SQL
+  cat "$work/compare"
+}
+
+ranges() {
+  sql "SELECT begun, recorded, dropped, early, untracked, unbalanced FROM range_count"
+}
+
+programs=app_nvtx
+[ ! -x "$fake/app_nvtx_vendor" ] || programs="app_nvtx app_nvtx_vendor"
+parts="early steps threads cross domains deep unbalanced fork open"
+for program in $programs; do
+  export WAVETAP_RUN="$program"
+  # shellcheck disable=SC2086 # words
+  bare "$fake/$program" $parts >"$work/bare" 2>"$work/bare.err"
+  is "$?|$(cat "$work/bare.err")|$(cut -d ' ' -f 1 "$work/bare")" "0||returned=-2" "$program: without wavetap there is no tool"
+  # shellcheck disable=SC2086
+  tap "$fake/$program" --truth "$work/truth" $parts >"$work/out" 2>"$work/err"
+  is "$?|$(cat "$work/err")" "0|" "$program: ends well, and every call returned what it should"
+  is "$(cut -d ' ' -f 2 "$work/out")" "$(cut -d ' ' -f 2 "$work/bare")" "$program: the same launches"
+  settle
+  is "$(compare "$work/truth")" "" "$program: the ranges and the kernels in them are the program's"
+  is "$(ranges)" "1098|1061|0|1|36|5" "$program: all are accounted for"
+  is "$(sql "SELECT count(*) FROM range WHERE end_ns IS NULL")" 2 "$program: what never ended has no end"
+done
+check_books
+
+# Recorded, and imported again.
+export WAVETAP_RUN=recorded
+mkdir "$work/rec"
+# shellcheck disable=SC2086
+WAVETAP_RECORD=$work/rec tap "$fake/app_nvtx" --truth "$work/truth" $parts >/dev/null 2>&1
+settle
+live=$(run_file)
+"$wavetap" import -o "$work/imported.db" "$work"/rec/*.wtrec >/dev/null 2>"$work/err"
+is "$?" 0 "a recording with ranges is imported"
+for query in "SELECT domain, name, kind, tid, end_tid, start_ns, end_ns, depth FROM range ORDER BY range_id" \
+  "SELECT begun, recorded, dropped, early, untracked, unbalanced FROM range_count"; do
+  sqlite3 -batch "$live" "$query" >"$work/live.rows"
+  sqlite3 -batch "$work/imported.db" "$query" >"$work/imported.rows"
+  ok "the same rows, imported: $(wc -l <"$work/live.rows")" cmp -s "$work/live.rows" "$work/imported.rows"
+done
+"$wavetap" check "$work/imported.db" >"$work/out" 2>&1
+is "$?" 0 "check finds nothing wrong"
+
+# Killed: what was open is the difference.
+export WAVETAP_RUN=killed
+(
+  cd "$work" || exit 1
+  LD_PRELOAD=$library exec "$fake/app_nvtx" steps kill
+) >/dev/null 2>&1
+settle
+is "$(sql "SELECT begun - recorded - dropped - early - untracked, recorded FROM range_count")" "2|20" \
+  "killed: two were open, and the others are there"
+
+# A flood leaves room for launches, with nobody there to drain.
+export WAVETAP_RUN=flood
+WAVETAP_SPAWN=0 WAVETAP_SHM_BYTES=1048576 tap "$fake/app_nvtx" none flood steps >/dev/null 2>&1
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+settle
+is "$(sql "SELECT launches_attempted, launches_stored, launches_dropped FROM loss")" "70|70|0" "flood: no launch was dropped"
+is "$(sql "SELECT begun, dropped > 10000, recorded > 1000, begun - recorded - dropped FROM range_count")" "20020|1|1|0" \
+  "flood: ranges were, and are counted"
+
+# ---- left alone
+
+export WAVETAP_RUN=unused
+tap "$fake/app_nvtx" none >"$work/out" 2>&1
+settle
+is "$(sql "SELECT (SELECT count(*) FROM range_count), count(*) FROM launch")" "0|20" "no NVTX call: nothing of ranges"
+
+export WAVETAP_RUN=mark
+tap "$fake/app_nvtx" none mark >"$work/out" 2>&1
+settle
+is "$?|$(sql "SELECT count(*) FROM range")" "0|0" "what isn't subscribed to does nothing"
+
+export WAVETAP_RUN=other
+NVTX_INJECTION64_PATH=$fake/inject_nvtx.so tap "$fake/app_nvtx" none flood >"$work/out" 2>/dev/null
+settle
+is "$(cut -d ' ' -f 1 "$work/out")" "returned=7" "another injection gets the calls"
+is "$(sql "SELECT (SELECT count(*) FROM range_count), count(*) FROM launch")" "0|20" "... and nothing is recorded of them"
+for path in /nonexistent.so "$fake/inject_nvtx.so"; do
+  WTFAKE_NVTX_REFUSE=1 NVTX_INJECTION64_PATH=$path tap "$fake/app_nvtx" steps >"$work/out" 2>/dev/null
+  is "$(cut -d ' ' -f 1 "$work/out")" "returned=-2" "one that fails is not replaced by us: $(basename "$path")"
+done
+settle
+WAVETAP_NVTX=0 tap "$fake/app_nvtx" steps >"$work/out" 2>&1
+is "$(cut -d ' ' -f 1 "$work/out")" "returned=-2" "WAVETAP_NVTX=0 switches it off"
+WAVETAP=0 tap "$fake/app_nvtx" steps >"$work/out" 2>&1
+is "$(cut -d ' ' -f 1 "$work/out")" "returned=-2" "WAVETAP=0 as well"
+settle
+
+# Asked for in the environment, as a user may.
+export WAVETAP_RUN=asked
+NVTX_INJECTION64_PATH=$library tap "$fake/app_nvtx" --truth "$work/truth" steps >"$work/out" 2>"$work/err"
+settle
+is "$(cat "$work/err")|$(compare "$work/truth")" "|" "NVTX_INJECTION64_PATH=libwavetap.so: the same"
+
+# getenv, for every other name, is libc's.
+bare "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
+is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=" "getenv without wavetap"
+tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
+is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=$library" "getenv: one name more"
+NVTX_INJECTION64_PATH=else tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
+is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=else" "... unless somebody set it"
+NVTX_INJECTION64_PATH= tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
+is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=" "... to nothing, too"
+settle
+is "$(LD_PRELOAD=$library env | grep -c NVTX)" 0 "the environment itself is unchanged"
+
+check_books
+done_testing
