@@ -122,11 +122,11 @@ int wt_ranges_drain(struct wt_process *process, const struct wt_range *r)
 	take_text(name, r->text + r->domain_bytes, r->name_bytes, r->flags & WT_RANGE_NAME_CUT);
 	err = find_name(process->run, domain, r->name_bytes ? name : NULL, &name_id);
 	if (!err)
-		err = wt_store_run(process->run, WT_SQL_RANGE, "iiiinini",
-		                   process->process_id, name_id, (int64_t)r->type, (int64_t)r->tid,
+		err = wt_store_run(process->run, WT_SQL_RANGE, "iiiinini", process->process_id,
+		                   name_id, (int64_t)r->type, (int64_t)r->tid,
 		                   r->end_tid ? (int64_t)r->end_tid : WT_DB_NULL,
-		                   (int64_t)r->start_ns,
-		                   is_ended ? (int64_t)r->end_ns : WT_DB_NULL, (int64_t)r->depth);
+		                   (int64_t)r->start_ns, is_ended ? (int64_t)r->end_ns : WT_DB_NULL,
+		                   (int64_t)r->depth);
 	if (!err)
 		process->tally.ranges_stored++;
 	return err;

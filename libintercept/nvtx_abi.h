@@ -85,7 +85,8 @@ enum wtnvtx_message_type {
 
 struct wtnvtx_attributes {
 	uint16_t version;
-	uint16_t size; /* in bytes, as the application was compiled: fields beyond it are not there */
+	uint16_t
+	        size; /* in bytes, as the application was compiled: fields beyond it are not there */
 	uint32_t category;
 	int32_t color_type;
 	uint32_t color;

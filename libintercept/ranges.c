@@ -372,8 +372,8 @@ static uint16_t level_in(const struct stack *stack, const void *domain)
 	uint16_t level = 0;
 
 	for (uint32_t i = 0; i < stack->used; i++)
-		level += stack->entry[i].domain == domain &&
-		         wt_load_relaxed(&stack->entry[i].state);
+		level +=
+		        stack->entry[i].domain == domain && wt_load_relaxed(&stack->entry[i].state);
 	return level;
 }
 

@@ -93,9 +93,9 @@ static void tell(const struct open_range *r, long end_tid, long long before_ns, 
 	if (!truth)
 		return;
 	pthread_mutex_lock(&truth_lock);
-	fprintf(truth, "%s\t%s\t%s\t%ld\t%ld\t%d\t%lld\t%lld\t%lld\t%lld\t%lu\n", r->kind, r->domain,
-	        r->name, r->tid, end_tid, r->depth, r->before_ns, r->after_ns, before_ns, after_ns,
-	        inside);
+	fprintf(truth, "%s\t%s\t%s\t%ld\t%ld\t%d\t%lld\t%lld\t%lld\t%lld\t%lu\n", r->kind,
+	        r->domain, r->name, r->tid, end_tid, r->depth, r->before_ns, r->after_ns, before_ns,
+	        after_ns, inside);
 	pthread_mutex_unlock(&truth_lock);
 }
 
@@ -123,8 +123,8 @@ static struct open_range *begin(const char *domain, const char *name)
 {
 	struct open_range *r = &stack[stack_count];
 
-	*r = (struct open_range){"push", domain, name, TID(), depth_of(domain), now_ns(), 0,
-	                         own_launches};
+	*r = (struct open_range){"push",           domain,   name, TID(),
+	                         depth_of(domain), now_ns(), 0,    own_launches};
 	return r;
 }
 
@@ -297,7 +297,8 @@ static void pop_in(const void *handle, const char *domain)
 	"a name of more characters than a record has room for, so that it must be cut "            \
 	"somewhere, and be marked"
 #define CUT_79                                                                                     \
-	"a name of more characters than a record has room for, so that it must be cut so\xe2\x80\xa6"
+	"a name of more characters than a record has room for, so that it must be cut "            \
+	"so\xe2\x80\xa6"
 #define LONG_DOMAIN "a.domain.with.a.long.name.too"
 #define CUT_DOMAIN "a.domain.with.a.long.nam\xe2\x80\xa6"
 
@@ -338,14 +339,16 @@ static void part_domains(void)
 	pop();
 	push_in(domain, "my.library", 3, &a, ""); /* a handle that nobody gave out */
 	pop_in(domain, "my.library");
-	started = (struct open_range){"start", "my.library", "started in a domain", TID(), 0,
-	                              now_ns(), 0, atomic_load(&launches)};
+	started = (struct open_range){
+	        "start", "my.library",          "started in a domain", TID(), 0, now_ns(),
+	        0,       atomic_load(&launches)};
 	id = nv_domain_start_ex(domain, &a);
 	started.after_ns = now_ns();
 	launch(2);
 	before_ns = now_ns();
 	nv_domain_end(domain, id);
-	tell(&started, TID(), before_ns, now_ns(), atomic_load(&launches) - started.launches_before);
+	tell(&started, TID(), before_ns, now_ns(),
+	     atomic_load(&launches) - started.launches_before);
 }
 
 static void part_deep(void)
@@ -379,7 +382,7 @@ static void part_flood(void)
 
 static void part_open(void)
 {
-	struct open_range started = {"start",  "", "never ended",          TID(), 0,
+	struct open_range started = {"start",  "", "never ended",         TID(), 0,
 	                             now_ns(), 0,  atomic_load(&launches)};
 	uint64_t id = nv_start_a("never ended");
 
@@ -466,8 +469,8 @@ static void part_environment(void)
 		if (getenv(name) != *at + length + 1)
 			fprintf(stderr, "app_nvtx: getenv(%s) is not what is there\n", name);
 	}
-	if (getenv("APP_NVTX_NONE") || getenv("NVTX_INJECTION64_PAT") || getenv("N") || getenv("") ||
-	    getenv("NVTX_INJECTION64_PATHS"))
+	if (getenv("APP_NVTX_NONE") || getenv("NVTX_INJECTION64_PAT") || getenv("N") ||
+	    getenv("") || getenv("NVTX_INJECTION64_PATHS"))
 		fprintf(stderr, "app_nvtx: getenv knows what is not there\n");
 	setenv("APP_NVTX_NONE", "1", 1);
 	if (!getenv("APP_NVTX_NONE") || strcmp(getenv("APP_NVTX_NONE"), "1"))
@@ -493,13 +496,13 @@ static const struct {
 	void (*run)(void);
 	bool is_before_gpu;
 } parts[] = {
-        {"steps", part_steps, false},     {"threads", part_threads, false},
-        {"cross", part_cross, false},     {"domains", part_domains, false},
-        {"deep", part_deep, false},       {"unbalanced", part_unbalanced, false},
-        {"flood", part_flood, false},     {"open", part_open, false},
-        {"fork", part_fork, false},       {"early", part_early, true},
-        {"none", part_none, false},       {"mark", part_mark, false},
-        {"kill", part_kill, false},       {"environment", part_environment, true},
+        {"steps", part_steps, false}, {"threads", part_threads, false},
+        {"cross", part_cross, false}, {"domains", part_domains, false},
+        {"deep", part_deep, false},   {"unbalanced", part_unbalanced, false},
+        {"flood", part_flood, false}, {"open", part_open, false},
+        {"fork", part_fork, false},   {"early", part_early, true},
+        {"none", part_none, false},   {"mark", part_mark, false},
+        {"kill", part_kill, false},   {"environment", part_environment, true},
 };
 
 static void run_part(const char *name)

@@ -61,23 +61,23 @@ static void nv_first_mark(const char *message);
 static struct {
 	atomic_uint state; /* 0 fresh, 1 started, 2 complete */
 #define NV_FIELD(number, name, result, parameters, arguments, none) nv_##name##_fn name;
-	NV_CORE(NV_FIELD) NV_CORE2(NV_FIELD)
-	nv_end_fn end;
+	NV_CORE(NV_FIELD) NV_CORE2(NV_FIELD) nv_end_fn end;
 	nv_domain_end_fn domain_end;
 	nv_mark_fn mark;
 	wtnvtx_fn *core[WTNVTX_CORE_SIZE + 1], *core2[WTNVTX_CORE2_SIZE + 1];
 } nv = {
 #define NV_FIRST(number, name, result, parameters, arguments, none) .name = nv_first_##name,
-	NV_CORE(NV_FIRST) NV_CORE2(NV_FIRST).end = nv_first_end,
-	.domain_end = nv_first_domain_end,
-	.mark = nv_first_mark,
-	.core = {
+        NV_CORE(NV_FIRST) NV_CORE2(NV_FIRST).end = nv_first_end,
+        .domain_end = nv_first_domain_end,
+        .mark = nv_first_mark,
+        .core =
+                {
 #define NV_PLACE(number, name, result, parameters, arguments, none)                                \
 	[number] = (wtnvtx_fn *)(void *)&nv.name,
-	        NV_CORE(NV_PLACE)[7] = (wtnvtx_fn *)(void *)&nv.end,
-	        [2] = (wtnvtx_fn *)(void *)&nv.mark,
-	},
-	.core2 = {NV_CORE2(NV_PLACE)[3] = (wtnvtx_fn *)(void *)&nv.domain_end},
+                        NV_CORE(NV_PLACE)[7] = (wtnvtx_fn *)(void *)&nv.end,
+                        [2] = (wtnvtx_fn *)(void *)&nv.mark,
+                },
+        .core2 = {NV_CORE2(NV_PLACE)[3] = (wtnvtx_fn *)(void *)&nv.domain_end},
 };
 
 #define NV_CALL(number, name, result, parameters, arguments, none)                                 \
