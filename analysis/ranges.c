@@ -89,8 +89,7 @@ int wt_ranges_assign(struct wt_range_span *ranges, size_t range_count,
 			open.count = 0;
 		while (next < range_count && ranges[next].process_id < launch->process_id)
 			next++;
-		for (; !rc && next < range_count &&
-		       ranges[next].process_id == launch->process_id &&
+		for (; !rc && next < range_count && ranges[next].process_id == launch->process_id &&
 		       ranges[next].start_ns <= launch->entry_ns;
 		     next++)
 			if (ranges[next].end_ns > launch->entry_ns)

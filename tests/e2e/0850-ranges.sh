@@ -53,6 +53,57 @@ for program in $programs; do
 done
 check_books
 
+# ---- the readers, against queries by hand over the last of these runs
+
+file=$(run_file)
+lost="$(sql "SELECT sum(underfill_sm_ns + wave_sm_ns) FROM kernel_exec WHERE exec_id IN
+  (SELECT exec_id FROM kernel_range JOIN range USING (range_id) WHERE name = 'outer')")"
+sql "SELECT n.domain, ifnull(n.name, ''), CASE r.type WHEN 1 THEN 'push' ELSE 'start' END,
+  count(*), sum(end_ns IS NULL), ifnull(sum(end_ns - start_ns), ''),
+  ifnull(sum(end_ns - start_ns) / count(end_ns), ''), ifnull(min(end_ns - start_ns), ''), ifnull(max(end_ns - start_ns), ''),
+  (SELECT count(DISTINCT k.exec_id) FROM kernel_range k JOIN range_event x USING (range_id)
+   WHERE k.name_id = r.name_id AND x.type = r.type),
+  (SELECT ifnull(sum(e.end_ns - e.start_ns), 0) FROM kernel_exec e WHERE exec_id IN
+   (SELECT k.exec_id FROM kernel_range k JOIN range_event x USING (range_id)
+    WHERE k.name_id = r.name_id AND x.type = r.type))
+  FROM range_event r JOIN range_name n USING (name_id) GROUP BY r.name_id, r.type ORDER BY 1, 2, 3" >"$work/want"
+"$wavetap" ranges -r "$file" --csv >"$work/ranges.csv" 2>"$work/err"
+is "$?|$(cat "$work/err")" "0|" "ranges --csv"
+sqlite3 -batch -cmd ".mode csv" -cmd ".import $work/ranges.csv r" -cmd ".mode list" :memory: \
+  "SELECT domain, name, kind, count, open, time_ns, mean_ns, min_ns, max_ns, kernels, kernel_time_ns FROM r ORDER BY 1, 2, 3" \
+  >"$work/got"
+is "$(cat "$work/got")" "$(cat "$work/want")" "ranges: numbers, times and kernels are those of the rows"
+is "$(grep '^,outer,' "$work/ranges.csv" | cut -d , -f 14)" "$lost" "ranges: idle SM-time is that of the kernels inside"
+# Time without a kernel, by hand: small enough here to try every pair.
+gap=$(sql "WITH b AS (SELECT start_ns AS s, end_ns AS e FROM kernel_exec ORDER BY 1),
+  u AS (SELECT s, max(e, ifnull(max(e) OVER (ORDER BY s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)) AS e,
+        ifnull(max(e) OVER (ORDER BY s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before FROM b),
+  d AS (SELECT max(s, before) AS s, e FROM u WHERE e > max(s, before))
+  SELECT sum(r.end_ns - r.start_ns - (SELECT ifnull(sum(max(0, min(d.e, r.end_ns) - max(d.s, r.start_ns))), 0) FROM d))
+  FROM range r WHERE r.name = 'step'")
+is "$(grep '^,step,' "$work/ranges.csv" | cut -d , -f 10)" "$gap" "ranges: time without a kernel"
+"$wavetap" ranges -r "$file" >"$work/text" 2>"$work/err"
+ok "ranges: what was not recorded is told" grep -q "36 not followed.*1 before the first launch.*5 ends without" "$work/text"
+"$wavetap" ranges -r "$file" --json >"$work/json"
+is "$(sqlite3 :memory: "SELECT json_extract(readfile('$work/json'), '\$.ranges.recorded', '\$.ranges.untracked')")" "[1061,36]" \
+  "ranges --json"
+
+selected() { # RANGE: launches that top shows of it
+  "$wavetap" top -r "$file" --range "$1" --json | sed -n 's/^ *"launches": \([0-9]*\),*$/\1/p' | head -n 1
+}
+is "$(selected forward)" 15 "top --range: launches made in forward"
+is "$(selected 'for*')" 15 "top --range: a glob"
+is "$(selected 'my.library/*')" 5 "top --range: with the domain"
+is "$(selected 'request ?')" 9 "top --range: a kernel in three of them counts once"
+"$wavetap" export -r "$file" --range optimizer --format csv -o "$work/export.csv" >/dev/null 2>&1
+is "$(($(wc -l <"$work/export.csv") - 1))" 10 "export --range"
+"$wavetap" top -r "$file" --range nix >/dev/null 2>"$work/err"
+is "$?|$(grep -c 'has no range "nix"; it has "' "$work/err")" "3|1" "a range that isn't there: which there are"
+is "$("$wavetap" steps -r "$file" --step-marker step --json | sed -n 's/^ *"count": \([0-9]*\),*$/\1/p')" 5 \
+  "steps --step-marker RANGE"
+"$wavetap" steps -r "$file" --step-marker range:nix >/dev/null 2>&1
+is "$?" 2 "steps: a range that isn't there"
+
 # Recorded, and imported again.
 export WAVETAP_RUN=recorded
 mkdir "$work/rec"
@@ -103,6 +154,8 @@ settle
 is "$?|$(sql "SELECT count(*) FROM range")" "0|0" "what isn't subscribed to does nothing"
 
 export WAVETAP_RUN=other
+"$wavetap" ranges >/dev/null 2>"$work/err"
+is "$?|$(grep -c 'NVTX_INJECTION64_PATH' "$work/err")" "3|1" "ranges: none, and what may be why"
 NVTX_INJECTION64_PATH=$fake/inject_nvtx.so tap "$fake/app_nvtx" none flood >"$work/out" 2>/dev/null
 settle
 is "$(cut -d ' ' -f 1 "$work/out")" "returned=7" "another injection gets the calls"

@@ -92,7 +92,8 @@ static int one_program(void)
 static void test_ranges(void)
 {
 	struct wt_range_span range = {0, 0, 10, 1, true, 0};
-	struct wt_range_launch launches[5] = {{0, 1, 1, 0}, {0, 2, 1, 1}, {0, 3, 1, 2}, {0, 4, 1, 3}};
+	struct wt_range_launch launches[5] = {
+	        {0, 1, 1, 0}, {0, 2, 1, 1}, {0, 3, 1, 2}, {0, 4, 1, 3}};
 	int wrong = 0, calls = 0;
 
 	for (int i = 0; i < 2000; i++)
