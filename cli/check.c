@@ -208,8 +208,11 @@ static int check_text(struct wt_check *check)
 static int check_query(struct wt_check *check, const struct wt_check_query *query)
 {
 	sqlite3_stmt *row = NULL;
-	int code = sqlite3_prepare_v2(check->db, query->sql, -1, &row, NULL);
-	int err = 0;
+	int code, err = 0;
+
+	if (is_added_later(check->db, query->table))
+		return 0;
+	code = sqlite3_prepare_v2(check->db, query->sql, -1, &row, NULL);
 
 	if (code == SQLITE_OK)
 		code = sqlite3_step(row);

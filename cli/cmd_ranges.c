@@ -32,7 +32,7 @@ struct ranges_values {
 	const char *run;
 	int by;
 	int64_t limit;
-	bool is_json, is_csv;
+	bool is_any_thread, is_json, is_csv;
 };
 
 static const struct wt_choice by_choices[] = {
@@ -49,6 +49,8 @@ static const struct wt_option ranges_options[] = {
          "what to rank by"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct ranges_values, limit), NULL,
          "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+        {"any-thread", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranges_values, is_any_thread), NULL,
+         "count what other threads launched meanwhile as inside, too"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranges_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranges_values, is_csv), NULL,
@@ -64,9 +66,10 @@ struct row {
 	int64_t count, open; /* open: never ended, not in the times */
 	int64_t time_ns, min_ns, max_ns, gap_ns;
 	int64_t kernels, kernel_time_ns, without_time;
+	int64_t kernels_any; /* by whatever thread */
 	int64_t kernel_sm_ns, idle_sm_ns, unjudged_sm_ns;
 	double idle_gpu_ns;
-	size_t last_kernel; /* that was added; SIZE_MAX: none */
+	size_t last_kernel, last_any; /* that was added; SIZE_MAX: none */
 };
 
 /* Sums of range_count over the processes. */
@@ -126,6 +129,16 @@ static int add_kernel(void *arg, size_t at, size_t range)
 		if (kernel->sm_count > 0)
 			row->idle_gpu_ns += (double)kernel->idle_sm_ns / (double)kernel->sm_count;
 	}
+	return 0;
+}
+
+/* How many there would be with those of other threads. */
+static int count_any(void *arg, size_t at, size_t range)
+{
+	struct row *row = row_of(arg, range);
+
+	row->kernels_any += row->last_any != at;
+	row->last_any = at;
 	return 0;
 }
 
@@ -232,7 +245,7 @@ static int load_counts(struct view *view)
 	return rc < 0 ? rc : 0;
 }
 
-static int load(struct view *view)
+static int load(struct view *view, bool is_any_thread)
 {
 	sqlite3 *db = view->run->db;
 	int rc = wt_run_ranges_load(db, NULL, &view->ranges);
@@ -253,10 +266,12 @@ static int load(struct view *view)
 	for (size_t i = 0; i < view->row_count; i++) {
 		view->rows[i].name = i / 2;
 		view->rows[i].type = i % 2 ? WT_RUN_RANGE_START : WT_RUN_RANGE_PUSH;
-		view->rows[i].last_kernel = SIZE_MAX;
+		view->rows[i].last_kernel = view->rows[i].last_any = SIZE_MAX;
 	}
 	rc = add_processes(view);
-	return rc ? rc : wt_run_ranges_assign(&view->ranges, add_kernel, view);
+	if (!rc)
+		rc = wt_run_ranges_assign(&view->ranges, is_any_thread, add_kernel, view);
+	return rc ? rc : wt_run_ranges_assign(&view->ranges, true, count_any, view);
 }
 
 /* ---- output */
@@ -273,6 +288,7 @@ static const struct wt_table_column columns[] = {
         {"max_ns", "MAX", WT_TABLE_RIGHT, 0, 0, 0},
         {"gap_ns", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
         {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"kernels_of_others", "OTHERS", WT_TABLE_RIGHT, 0, 0, 0},
         {"kernel_time_ns", "RAN", WT_TABLE_RIGHT, 0, 0, 0},
         {"kernel_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"idle_sm_ns", "LOST", WT_TABLE_RIGHT, 0, 0, 0},
@@ -313,8 +329,8 @@ static void add_row(struct wt_table *table, const struct view *view, const struc
 {
 	const struct wt_run_range_name *name = &view->ranges.names[row->name];
 	int64_t ended = row->count - row->open;
-	bool is_judged = row->kernels > row->without_time &&
-	                 row->unjudged_sm_ns < row->kernel_sm_ns;
+	bool is_judged =
+	        row->kernels > row->without_time && row->unjudged_sm_ns < row->kernel_sm_ns;
 	char a[WT_TEXT_NUMBER_BYTES], lost[WT_TEXT_NUMBER_BYTES + 1], shown[300];
 
 	wt_table_row(table, 0);
@@ -334,6 +350,8 @@ static void add_row(struct wt_table *table, const struct view *view, const struc
 			wt_table_add_null(table);
 	}
 	wt_table_add_int(table, row->kernels, wt_text_count(a, row->kernels));
+	wt_table_add_int(table, row->kernels_any - row->kernels,
+	                 wt_text_count(a, row->kernels_any - row->kernels));
 	wt_table_add_int(table, row->kernel_time_ns, wt_text_ns(a, row->kernel_time_ns));
 	wt_table_add_int(table, row->kernel_sm_ns, NULL);
 	if (is_judged || !row->kernels) {
@@ -357,14 +375,10 @@ static void put_counts(struct wt_json *json, const struct view *view)
 	const struct {
 		const char *key;
 		int64_t value;
-	} members[] = {{"begun", c->begun},
-	               {"recorded", c->recorded},
-	               {"dropped", c->dropped},
-	               {"early", c->early},
-	               {"untracked", c->untracked},
-	               {"unbalanced", c->unbalanced},
-	               {"lost", c->lost},
-	               {"kernels_unlinked", view->kernels_unlinked}};
+	} members[] = {{"begun", c->begun},         {"recorded", c->recorded},
+	               {"dropped", c->dropped},     {"early", c->early},
+	               {"untracked", c->untracked}, {"unbalanced", c->unbalanced},
+	               {"lost", c->lost},           {"kernels_unlinked", view->kernels_unlinked}};
 
 	wt_json_key(json, "ranges");
 	wt_json_object_begin(json);
@@ -432,7 +446,7 @@ static int print_text(const struct view *view, struct wt_table *table, size_t mo
 	wt_phrase_add(&line, "%s names", wt_text_count(b, (int64_t)view->ranges.name_count));
 	wt_phrase_end(&line);
 	printf("TIME..GAPS: of the host; GAPS: no kernel ran meanwhile; KERNELS.. of launches made "
-	       "inside\n");
+	       "inside; OTHERS: by other threads meanwhile\n");
 	rc = wt_table_print_text(table, stdout, &terminal);
 	if (rc)
 		return rc;
@@ -493,7 +507,7 @@ static int show(const struct ranges_values *values, struct view *view)
 	int code = WT_EXIT_FAILED;
 
 	if (!rc)
-		rc = load(view);
+		rc = load(view, values->is_any_thread);
 	if (!rc)
 		rc = wt_report_load_losses(db, &view->losses);
 	if (rc)
@@ -535,8 +549,10 @@ const struct wt_command wt_cmd_ranges = {
         .details = "A kernel is in a range if its launch was called in it: for ranges that are\n"
                    "pushed and popped by the same thread, for those that are started and ended\n"
                    "by any thread of the process. It may run later. GAPS: time in the range\n"
-                   "itself in which no kernel of the process ran.\n"
-                   "top, show and export take --range NAME.\n",
+                   "itself in which no kernel of the process ran. OTHERS: kernels that other\n"
+                   "threads launched meanwhile, such as autograd's while a range is around\n"
+                   "loss.backward(): --any-thread counts them as inside.\n"
+                   "top, show and export take --range NAME, or any:NAME.\n",
         .options = ranges_options,
         .values_bytes = sizeof(struct ranges_values),
         .run = run_ranges,

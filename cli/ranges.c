@@ -140,8 +140,8 @@ static int load_kernels(sqlite3 *db, const char *sql, struct wt_run_ranges *rang
 	if (rc)
 		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_run_range_kernel *one = wt_report_append(
-		        &ranges->kernels, &ranges->kernel_count, sizeof(*one));
+		struct wt_run_range_kernel *one =
+		        wt_report_append(&ranges->kernels, &ranges->kernel_count, sizeof(*one));
 		int64_t start_ns = sqlite3_column_int64(s, 4), end_ns = sqlite3_column_int64(s, 5);
 
 		if (!one) {
@@ -196,7 +196,8 @@ void wt_run_ranges_fini(struct wt_run_ranges *ranges)
 	memset(ranges, 0, sizeof(*ranges));
 }
 
-int wt_run_ranges_assign(const struct wt_run_ranges *ranges, wt_range_hit_fn hit, void *arg)
+int wt_run_ranges_assign(const struct wt_run_ranges *ranges, bool is_any_thread,
+                         wt_range_hit_fn hit, void *arg)
 {
 	struct wt_range_span *spans = calloc(ranges->count + 1, sizeof(*spans));
 	struct wt_range_launch *launches = calloc(ranges->kernel_count + 1, sizeof(*launches));
@@ -209,7 +210,8 @@ int wt_run_ranges_assign(const struct wt_run_ranges *ranges, wt_range_hit_fn hit
 		                                  .start_ns = one->start_ns,
 		                                  .end_ns = one->end_ns,
 		                                  .tid = one->tid,
-		                                  .is_of_thread = one->type == WT_RUN_RANGE_PUSH,
+		                                  .is_of_thread = !is_any_thread &&
+		                                                  one->type == WT_RUN_RANGE_PUSH,
 		                                  .id = i};
 	}
 	for (size_t i = 0; !rc && i < ranges->kernel_count; i++) {

@@ -61,8 +61,12 @@ int wt_run_ranges_load(sqlite3 *db, const char *word, struct wt_run_ranges *ret_
 int wt_run_ranges_load_kernels(sqlite3 *db, bool is_selected, struct wt_run_ranges *ranges);
 void wt_run_ranges_fini(struct wt_run_ranges *ranges);
 
-/* `hit` gets indices of kernels and ranges: see analysis/ranges.h. */
-int wt_run_ranges_assign(const struct wt_run_ranges *ranges, wt_range_hit_fn hit, void *arg);
+/*
+ * `hit` gets indices of kernels and ranges: see analysis/ranges.h. `is_any_thread`: launches of other
+ * threads are in pushed ranges, too. PyTorch, for one, goes backward on a thread of its own.
+ */
+int wt_run_ranges_assign(const struct wt_run_ranges *ranges, bool is_any_thread,
+                         wt_range_hit_fn hit, void *arg);
 
 /* The index of a name, SIZE_MAX if it is not there. */
 size_t wt_run_ranges_name(const struct wt_run_ranges *ranges, int64_t name_id);

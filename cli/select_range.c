@@ -1,9 +1,11 @@
 /*
- * select_range.c - --range: kernels launched inside ranges of that name. Single-threaded; blocks on
+ * select_range.c - --range: kernels launched inside ranges of that name, with any:NAME by whatever
+ * thread. Single-threaded; blocks on
  * the file.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/ranges.h"
@@ -11,6 +13,7 @@
 #include "cli/select_impl.h"
 
 #define NAMES_SHOWN 5
+#define ANY_PREFIX "any:"
 
 struct inserting {
 	const struct wt_run_ranges *ranges;
@@ -32,11 +35,11 @@ static int insert_kernel(void *arg, size_t kernel, size_t range)
 	return code == SQLITE_DONE ? 0 : -EIO;
 }
 
-static int insert_kernels(sqlite3 *db, struct wt_run_ranges *ranges)
+static int insert_kernels(sqlite3 *db, struct wt_run_ranges *ranges, bool is_any_thread)
 {
 	struct inserting inserting = {.ranges = ranges, .last = SIZE_MAX};
-	int rc = wt_select_execute(
-	        db, "CREATE TEMP TABLE wt_range_exec (exec_id INTEGER PRIMARY KEY)");
+	int rc = wt_select_execute(db,
+	                           "CREATE TEMP TABLE wt_range_exec (exec_id INTEGER PRIMARY KEY)");
 
 	if (!rc)
 		rc = wt_run_ranges_load_kernels(db, false, ranges);
@@ -45,13 +48,13 @@ static int insert_kernels(sqlite3 *db, struct wt_run_ranges *ranges)
 		                       &inserting.insert);
 	if (rc)
 		return rc;
-	rc = wt_run_ranges_assign(ranges, insert_kernel, &inserting);
+	rc = wt_run_ranges_assign(ranges, is_any_thread, insert_kernel, &inserting);
 	sqlite3_finalize(inserting.insert);
 	return rc;
 }
 
 /* None of that name: which there are. */
-static int explain(const struct wt_select *select, const struct wt_run_file *run)
+static int explain(const char *word, const struct wt_run_file *run)
 {
 	struct wt_run_ranges all;
 	int rc = wt_run_ranges_load(run->db, NULL, &all);
@@ -66,8 +69,7 @@ static int explain(const struct wt_select *select, const struct wt_run_file *run
 	if (!rc && !all.name_count)
 		wt_cli_error("--range: run %s has no named ranges", run->info.id);
 	else if (!rc)
-		wt_cli_error("run %s has no range \"%s\"; it has %s%s", run->info.id,
-		             select->words.range, text,
+		wt_cli_error("run %s has no range \"%s\"; it has %s%s", run->info.id, word, text,
 		             all.name_count > NAMES_SHOWN ? " and more" : "");
 	wt_run_ranges_fini(&all);
 	return rc ? rc : WT_EXIT_NO_DATA;
@@ -75,14 +77,20 @@ static int explain(const struct wt_select *select, const struct wt_run_file *run
 
 int wt_select_range(const struct wt_select *select, const struct wt_run_file *run)
 {
+	const char *word = select->words.range;
 	struct wt_run_ranges ranges;
+	bool is_any_thread;
 	int rc;
 
-	if (!select->words.range)
+	if (!word)
 		return WT_EXIT_FINE;
-	rc = wt_run_ranges_load(run->db, select->words.range, &ranges);
+	is_any_thread = !strncmp(word, ANY_PREFIX, strlen(ANY_PREFIX));
+	if (is_any_thread)
+		word += strlen(ANY_PREFIX);
+	rc = wt_run_ranges_load(run->db, word, &ranges);
 	if (!rc)
-		rc = ranges.count ? insert_kernels(run->db, &ranges) : explain(select, run);
+		rc = ranges.count ? insert_kernels(run->db, &ranges, is_any_thread)
+		                  : explain(word, run);
 	wt_run_ranges_fini(&ranges);
 	return rc;
 }

@@ -158,7 +158,8 @@ static int has_range(const struct wt_run_file *run, const char *word, bool is_gl
 	bool is_found = false;
 
 	for (size_t i = 0; !rc && i < ranges.name_count; i++)
-		is_found |= is_glob || (ranges.names[i].name && !strcmp(ranges.names[i].name, word));
+		is_found |=
+		        is_glob || (ranges.names[i].name && !strcmp(ranges.names[i].name, word));
 	wt_run_ranges_fini(&ranges);
 	return rc ? rc : is_found;
 }
@@ -180,7 +181,9 @@ int wt_steps_find_marker(const struct wt_run_file *run, const char *spec,
 		return WT_EXIT_FINE;
 	}
 	if (is_range)
-		return wt_cli_usage_error("steps", "--step-marker: no range of the run is called "
-		                                   "\"%s\"", word);
+		return wt_cli_usage_error("steps",
+		                          "--step-marker: no range of the run is called "
+		                          "\"%s\"",
+		                          word);
 	return find_kernel(run, spec, &query->marker_kernel_id);
 }

@@ -73,7 +73,7 @@ sqlite3 -batch -cmd ".mode csv" -cmd ".import $work/ranges.csv r" -cmd ".mode li
   "SELECT domain, name, kind, count, open, time_ns, mean_ns, min_ns, max_ns, kernels, kernel_time_ns FROM r ORDER BY 1, 2, 3" \
   >"$work/got"
 is "$(cat "$work/got")" "$(cat "$work/want")" "ranges: numbers, times and kernels are those of the rows"
-is "$(grep '^,outer,' "$work/ranges.csv" | cut -d , -f 14)" "$lost" "ranges: idle SM-time is that of the kernels inside"
+is "$(grep '^,outer,' "$work/ranges.csv" | cut -d , -f 15)" "$lost" "ranges: idle SM-time is that of the kernels inside"
 # Time without a kernel, by hand: small enough here to try every pair.
 gap=$(sql "WITH b AS (SELECT start_ns AS s, end_ns AS e FROM kernel_exec ORDER BY 1),
   u AS (SELECT s, max(e, ifnull(max(e) OVER (ORDER BY s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)) AS e,
@@ -94,6 +94,12 @@ selected() { # RANGE: launches that top shows of it
 is "$(selected forward)" 15 "top --range: launches made in forward"
 is "$(selected 'for*')" 15 "top --range: a glob"
 is "$(selected 'my.library/*')" 5 "top --range: with the domain"
+any=$(sql "SELECT count(DISTINCT e.exec_id) FROM range r JOIN launch_call l ON l.entry_ns >= r.start_ns AND l.entry_ns < r.end_ns
+  JOIN kernel_exec e ON e.launch_seq = l.seq WHERE r.name = 'inner'")
+is "$(selected any:inner)" "$any" "top --range any: with other threads'"
+own=$(grep '^,inner,' "$work/ranges.csv" | cut -d , -f 11,12)
+is "$((${own%,*} + ${own#*,}))" "$any" "ranges: those of others are told apart"
+is "$("$wavetap" ranges -r "$file" --csv --any-thread | grep '^,inner,' | cut -d , -f 11,12)" "$any,0" "ranges --any-thread"
 is "$(selected 'request ?')" 9 "top --range: a kernel in three of them counts once"
 "$wavetap" export -r "$file" --range optimizer --format csv -o "$work/export.csv" >/dev/null 2>&1
 is "$(($(wc -l <"$work/export.csv") - 1))" 10 "export --range"
