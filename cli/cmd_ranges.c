@@ -490,7 +490,10 @@ static int explain_none(const struct view *view)
 	const struct counts *c = &view->counts;
 	char a[WT_TEXT_NUMBER_BYTES];
 
-	if (c->begun)
+	if (!wt_run_has_ranges(view->run->db))
+		wt_cli_error("run %s was recorded by a wavetap that kept no named ranges",
+		             view->run->info.id);
+	else if (c->begun)
 		wt_cli_error("run %s has no named range with a launch in its time: %s were begun",
 		             view->run->info.id, wt_text_count(a, c->begun));
 	else

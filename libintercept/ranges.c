@@ -29,6 +29,9 @@
 #define TEXTS_BYTES (256u * 1024u)
 #define RING_KEPT 4 /* ranges leave this part of the ring to launches */
 
+#define OPEN UINT64_C(1)
+#define TAKEN UINT64_C(2) /* being filled, or emptied: not to be used again yet */
+
 /* Text of a range as its record has it, or of a domain. */
 struct text {
 	uint8_t length;
@@ -37,7 +40,7 @@ struct text {
 };
 
 struct entry {
-	_Atomic uint64_t state; /* of a stack: 1 = open. Of the table: see below. 0 = closed */
+	_Atomic uint64_t state; /* 0 = closed. Of a stack: OPEN. Of the table: its id. Or TAKEN */
 	uint64_t start_ns;
 	const void *domain;
 	uint32_t tid;
@@ -397,7 +400,7 @@ static int push(struct table *table, const void *domain, enum wt_range_text how,
 	entry->tid = wt_tid();
 	entry->depth = level_in(stack, domain);
 	entry->start_ns = wt_now_ns();
-	wt_store_release(&entry->state, 1);
+	wt_store_release(&entry->state, OPEN);
 	stack->used++;
 	return entry->depth;
 }
@@ -406,7 +409,7 @@ static int pop(struct table *table, const void *domain)
 {
 	struct stack *stack = own_stack(table);
 	struct entry *entry = NULL;
-	uint64_t now_ns = wt_now_ns();
+	uint64_t now_ns = wt_now_ns(), open = OPEN;
 	int level;
 
 	if (!stack && thread.lost)
@@ -421,7 +424,8 @@ static int pop(struct table *table, const void *domain)
 		return -1;
 	}
 	level = entry->depth;
-	if (atomic_exchange(&entry->state, 0)) /* else the exit handler was first */
+	/* Else the exit handler was first. */
+	if (atomic_compare_exchange_strong(&entry->state, &open, 0))
 		emit(table, entry, WT_RANGE_PUSH, now_ns, entry->tid);
 	trim(table, stack);
 	return level;
@@ -457,7 +461,6 @@ int wt_range_pop(const void *domain)
  * An id is a number that grows, times 65,536, plus the place in the table. A place is 0 when free,
  * TAKEN while it is filled or emptied, and holds its id in between.
  */
-#define TAKEN UINT64_C(1)
 
 static uint64_t start(struct table *table, const void *domain, enum wt_range_text how,
                       const void *text)
@@ -525,10 +528,15 @@ void wt_range_end(uint64_t id)
 
 static void finish_stack(struct table *table, struct stack *stack)
 {
-	for (uint32_t i = 0; i < STACK_DEPTH; i++)
-		if (wt_load_acquire(&stack->entry[i].state) &&
-		    atomic_exchange(&stack->entry[i].state, 0))
-			emit(table, &stack->entry[i], WT_RANGE_PUSH, 0, 0);
+	for (uint32_t i = 0; i < STACK_DEPTH; i++) {
+		uint64_t open = OPEN;
+
+		if (wt_load_acquire(&stack->entry[i].state) != OPEN ||
+		    !atomic_compare_exchange_strong(&stack->entry[i].state, &open, TAKEN))
+			continue;
+		emit(table, &stack->entry[i], WT_RANGE_PUSH, 0, 0);
+		wt_store_release(&stack->entry[i].state, 0);
+	}
 }
 
 void wt_ranges_finish(struct wt_view *view)

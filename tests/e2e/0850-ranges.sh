@@ -138,6 +138,33 @@ settle
 is "$(sql "SELECT begun - recorded - dropped - early - untracked, recorded FROM range_count")" "2|20" \
   "killed: two were open, and the others are there"
 
+# The daemon is killed in between, and another one goes on; the file is one that has no place for ranges yet.
+export WAVETAP_RUN=restarted APP_NVTX_GO="$work/go"
+tap "$fake/app_nvtx" none >/dev/null 2>&1
+settle
+sqlite3 -batch "$(run_file)" "DROP VIEW range; DROP VIEW kernel_range; DROP TABLE range_name; DROP TABLE range_event;
+  DROP TABLE range_count"
+"$wavetap" check "$(run_file)" >"$work/out" 2>&1
+is "$?" 0 "check has nothing against a file without ranges"
+"$wavetap" ranges -r "$(run_file)" >/dev/null 2>"$work/err"
+is "$?|$(grep -c 'kept no named ranges' "$work/err")" "3|1" "ranges: an old file"
+tap "$fake/app_nvtx" --truth "$work/truth" steps pause steps >/dev/null 2>"$work/err" &
+app=$!
+tries=0
+until [ "$(sql "SELECT sum(recorded) FROM range_count" 2>/dev/null)" = 20 ] || [ "$tries" -ge 300 ]; do
+  tries=$((tries + 1))
+  sleep 0.1
+done
+daemon=$("$wavetap" status --json 2>/dev/null | grep -o '"pid": *[0-9]*' | head -n 1 | tr -dc '0-9')
+kill -9 "$daemon"
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+: >"$work/go"
+wait "$app"
+settle
+is "$(compare "$work/truth")" "" "a daemon that goes on: the ranges are the program's"
+is "$(ranges)" "40|40|0|0|0|0" "... and so is the count"
+unset APP_NVTX_GO
+
 # A flood leaves room for launches, with nobody there to drain.
 export WAVETAP_RUN=flood
 WAVETAP_SPAWN=0 WAVETAP_SHM_BYTES=1048576 tap "$fake/app_nvtx" none flood steps >/dev/null 2>&1

@@ -17,6 +17,7 @@
  *	none       launches, and no call of NVTX
  *	mark       a mark, which nobody takes
  *	environment  getenv against the environment itself; prints "injection=VALUE"
+ *	pause      until the file $APP_NVTX_GO is there, at most a minute
  *	kill       two ranges are open when it kills itself
  *
  * Parts run in the order given. FILE gets a line for each range that ended or is left open: kind,
@@ -482,6 +483,15 @@ static void part_environment(void)
 	printf("injection=%s\n", injection ? injection : "");
 }
 
+static void part_pause(void)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	const char *go = getenv("APP_NVTX_GO");
+
+	for (int i = 0; go && i < 6000 && access(go, F_OK); i++)
+		nanosleep(&pause, NULL);
+}
+
 static void part_kill(void)
 {
 	push("killed");
@@ -496,13 +506,21 @@ static const struct {
 	void (*run)(void);
 	bool is_before_gpu;
 } parts[] = {
-        {"steps", part_steps, false}, {"threads", part_threads, false},
-        {"cross", part_cross, false}, {"domains", part_domains, false},
-        {"deep", part_deep, false},   {"unbalanced", part_unbalanced, false},
-        {"flood", part_flood, false}, {"open", part_open, false},
-        {"fork", part_fork, false},   {"early", part_early, true},
-        {"none", part_none, false},   {"mark", part_mark, false},
-        {"kill", part_kill, false},   {"environment", part_environment, true},
+        {"steps", part_steps, false},
+        {"threads", part_threads, false},
+        {"cross", part_cross, false},
+        {"domains", part_domains, false},
+        {"deep", part_deep, false},
+        {"unbalanced", part_unbalanced, false},
+        {"flood", part_flood, false},
+        {"open", part_open, false},
+        {"fork", part_fork, false},
+        {"early", part_early, true},
+        {"none", part_none, false},
+        {"mark", part_mark, false},
+        {"pause", part_pause, false},
+        {"kill", part_kill, false},
+        {"environment", part_environment, true},
 };
 
 static void run_part(const char *name)
