@@ -13,6 +13,7 @@ wavetap_SOURCES = \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/out_file.c cli/out_file.h \
+	cli/phases.c cli/phases.h \
 	cli/phrase.c cli/phrase.h \
 	cli/program.c cli/program.h \
 	cli/ranges.c cli/ranges.h \
@@ -77,6 +78,13 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
+
+check_PROGRAMS += tests/unit/test_phases
+TESTS += tests/unit/test_phases
+tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/tap.h cli/phases.c cli/phases.h \
+	cli/ranges.c cli/ranges.h cli/report_sql.c cli/report_sql.h
+tests_unit_test_phases_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh

@@ -300,6 +300,16 @@ section_nvtx() {
       test "$mode" = run || cat "$log.read.txt"
     done
   done
+  # NVIDIA's libraries have ranges, too, once somebody listens: what that costs a training step, and which.
+  for pair in 1 2 3; do
+    for heard in 0 1; do
+      log=$work/nvtx-train-$heard-$pair
+      WAVETAP_NVTX=$heard run_observed preload "$log.d" "$log" "$python" "$here/train.py" eager --steps 60
+      ended nvtx "heard=$heard" "$log" $? || return
+      report nvtx "heard=$heard" ok "$(grep '^TRAIN' "$log.out" | tail -n 1)"
+    done
+  done
+  env WAVETAP_DIR="$log.d" "$build/wavetap" ranges --by count 2>&1 | head -n 30
   # Another injection is left alone.
   log=$work/nvtx-other
   NVTX_INJECTION64_PATH=/nonexistent/tool.so run_observed preload "$log.d" "$log" "$python" "$here/cover/cover_nvtx.py"
