@@ -86,8 +86,7 @@ static int load_updates(sqlite3 *db, struct wt_map *updates)
 	return rc;
 }
 
-static int count_thread(struct work *work, const struct wt_run_range_kernel *kernel,
-                        bool is_update)
+static int count_thread(struct work *work, const struct wt_run_range_kernel *kernel, bool is_update)
 {
 	struct thread *thread = NULL;
 
@@ -171,9 +170,8 @@ static int insert(sqlite3 *db, const struct work *work)
 		                                       : phase_of(work, work->innermost[i]);
 		phase = wt_phase_of_launch(phase, work->is_update[i], kernel->tid, backward_tid,
 		                           &evidence);
-		if (phase != WT_PHASE_NONE &&
-		    wt_db_run(s, "iii", kernel->exec_id, (int64_t)phase, (int64_t)evidence) !=
-		            SQLITE_DONE)
+		if (phase != WT_PHASE_NONE && wt_db_run(s, "iii", kernel->exec_id, (int64_t)phase,
+		                                        (int64_t)evidence) != SQLITE_DONE)
 			rc = -EIO;
 	}
 	sqlite3_finalize(s);

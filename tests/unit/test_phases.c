@@ -52,13 +52,13 @@ static int print_real(const char *path)
 	if (!rc)
 		rc = wt_phases_make(db);
 	if (!rc)
-		sqlite3_prepare_v2(db,
-		                   "SELECT phase, evidence, count(*) FROM temp.wt_phase GROUP BY 1, "
-		                   "2",
-		                   -1, &s, NULL);
+		sqlite3_prepare_v2(
+		        db,
+		        "SELECT phase, evidence, count(*) FROM temp.wt_phase GROUP BY 1, "
+		        "2",
+		        -1, &s, NULL);
 	while (s && sqlite3_step(s) == SQLITE_ROW)
-		printf("%s by %s: %d\n",
-		       wt_phase_text((enum wt_phase)sqlite3_column_int(s, 0)),
+		printf("%s by %s: %d\n", wt_phase_text((enum wt_phase)sqlite3_column_int(s, 0)),
 		       wt_phase_evidence_text((enum wt_phase_evidence)sqlite3_column_int(s, 1)),
 		       sqlite3_column_int(s, 2));
 	sqlite3_finalize(s);
@@ -80,7 +80,8 @@ int main(int argc, char **argv)
 	is_i64(wt_phases_make(db), 0, "phases");
 	is_i64(count(db, "exec_id < 1000 AND phase = 2 AND evidence = 3"), 80,
 	       "backward: the thread that does not update");
-	is_i64(count(db, "exec_id < 1000 AND phase = 1 AND evidence = 3"), 100, "forward: the other");
+	is_i64(count(db, "exec_id < 1000 AND phase = 1 AND evidence = 3"), 100,
+	       "forward: the other");
 	is_i64(count(db, "exec_id < 1000 AND phase = 3 AND evidence = 2"), 20,
 	       "the optimizer's kernels");
 	is_i64(count(db, "exec_id BETWEEN 1002 AND 1005 AND phase = 1 AND evidence = 1"), 4,
