@@ -174,6 +174,14 @@ is "$(sql "SELECT launches_attempted, launches_stored, launches_dropped FROM los
 is "$(sql "SELECT begun, dropped > 10000, recorded > 1000, begun - recorded - dropped FROM range_count")" "20020|1|1|0" \
   "flood: ranges were, and are counted"
 
+# A name for each request: the dictionary has an end.
+export WAVETAP_RUN=names
+WAVETAP_SHM_BYTES=67108864 tap "$fake/app_nvtx" none names >/dev/null 2>&1
+settle
+is "$(ranges)" "70000|70000|0|0|0|0" "70,000 names: all ranges are recorded"
+is "$(sql "SELECT (SELECT count(*) FROM range_name), count(*) FROM range WHERE name = '(other names)'")" "65537|4464" \
+  "... those beyond 65,536 under one name"
+
 # ---- left alone
 
 export WAVETAP_RUN=unused
