@@ -238,25 +238,25 @@ static void take(struct text *text, enum wt_range_text how, const void *from)
 /* Given out when there is no room: no text. Not among the kept ones. */
 static const struct text no_text;
 
-const void *wt_range_keep_text(enum wt_range_text how, const void *from)
+const void *wt_range_keep_text(enum wt_range_text how, const void *text)
 {
 	uint8_t *texts = atomic_load_explicit(&the_texts, memory_order_acquire);
-	struct text text = {0};
+	struct text copy = {0};
 	uint64_t used;
 
-	take(&text, how, from);
-	if (!texts || !text.length)
+	take(&copy, how, text);
+	if (!texts || !copy.length)
 		return &no_text;
 	used = wt_load_acquire(&texts_used);
 	do {
 		/* Slots before `used` may still be in the making: then a text is there twice. */
-		for (uint64_t at = 0; at < used; at += sizeof(text))
-			if (!memcmp(texts + at, &text, sizeof(text)))
+		for (uint64_t at = 0; at < used; at += sizeof(copy))
+			if (!memcmp(texts + at, &copy, sizeof(copy)))
 				return texts + at;
-		if (used + sizeof(text) > TEXTS_BYTES)
+		if (used + sizeof(copy) > TEXTS_BYTES)
 			return &no_text;
-	} while (!atomic_compare_exchange_strong(&texts_used, &used, used + sizeof(text)));
-	memcpy(texts + used, &text, sizeof(text));
+	} while (!atomic_compare_exchange_strong(&texts_used, &used, used + sizeof(copy)));
+	memcpy(texts + used, &copy, sizeof(copy));
 	return texts + used;
 }
 

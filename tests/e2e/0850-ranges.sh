@@ -225,7 +225,7 @@ tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
 is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=$library" "getenv: one name more"
 NVTX_INJECTION64_PATH=else tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
 is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=else" "... unless somebody set it"
-NVTX_INJECTION64_PATH= tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
+NVTX_INJECTION64_PATH="" tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
 is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=" "... to nothing, too"
 settle
 is "$(LD_PRELOAD=$library env | grep -c NVTX)" 0 "the environment itself is unchanged"

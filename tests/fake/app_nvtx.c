@@ -469,7 +469,7 @@ static void part_mark(void)
 /* getenv must say what the environment says, for every name that is in it and some that are not. */
 static void part_environment(void)
 {
-	const char *injection;
+	const char *injection, *set;
 	char name[256];
 
 	for (char **at = environ; *at; at++) {
@@ -486,7 +486,8 @@ static void part_environment(void)
 	    getenv("") || getenv("NVTX_INJECTION64_PATHS"))
 		fprintf(stderr, "app_nvtx: getenv knows what is not there\n");
 	setenv("APP_NVTX_NONE", "1", 1);
-	if (!getenv("APP_NVTX_NONE") || strcmp(getenv("APP_NVTX_NONE"), "1"))
+	set = getenv("APP_NVTX_NONE");
+	if (!set || strcmp(set, "1"))
 		fprintf(stderr, "app_nvtx: getenv does not see what was set\n");
 	unsetenv("APP_NVTX_NONE");
 	if (getenv("APP_NVTX_NONE"))
