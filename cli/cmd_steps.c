@@ -260,13 +260,6 @@ static const struct wt_table_column columns[] = {
         {"more_gap_ns", "IN GAPS", WT_TABLE_RIGHT, 0, 0, 0},
 };
 
-static const char *kind_of(const struct wt_run_steps *steps, size_t i)
-{
-	if (steps->steps[i].is_steady)
-		return "steady";
-	return i < steps->found.steady_first || !steps->found.steady_count ? "start-up" : "odd";
-}
-
 static void add_signed(struct wt_table *table, int64_t ns)
 {
 	char number[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 1];
@@ -289,7 +282,7 @@ static void add_row(struct wt_table *table, const struct wt_run_steps *steps, si
 
 	wt_table_row(table, 0);
 	wt_table_add_int(table, (int64_t)i + 1, NULL);
-	wt_table_add_string(table, kind_of(steps, i), NULL);
+	wt_table_add_string(table, wt_run_step_kind(steps, i), NULL);
 	wt_table_add_int(table, step->start_ns, NULL);
 	wt_table_add_int(table, step->end_ns, NULL);
 	wt_table_add_int(table, time_ns, wt_text_ns(a, time_ns));

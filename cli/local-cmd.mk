@@ -16,7 +16,8 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/program.c cli/program.h \
 	cli/report.c cli/report.h \
-	cli/report_group.c cli/report_loss.c \
+	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \
+	cli/report_loss.c cli/report_scan.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/select.c cli/select.h cli/select_apply.c \
@@ -36,7 +37,7 @@ wavetap_SOURCES = \
 	cli/sim_time.c \
 	cli/simulate.h \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h \
-	cli/top_columns.c cli/top_columns.h \
+	cli/top_cells.c cli/top_cells.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \
@@ -76,10 +77,8 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
-TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh
-TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh
 
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh

@@ -16,6 +16,37 @@ int64_t wt_select_part(int64_t value, int64_t part, int64_t whole)
 	return (int64_t)(((__int128)value * part + whole / 2) / whole);
 }
 
+void wt_select_read_part(const struct wt_select *select, sqlite3_stmt *s, int column,
+                         int64_t config_sms, struct wt_select_part *ret_part)
+{
+	int64_t start = sqlite3_column_int64(s, column);
+	int64_t end = sqlite3_column_int64(s, column + 1);
+	struct wt_wave_result wave = {0};
+	int64_t whole, part, all;
+
+	if (start < 0)
+		start = 0; /* a damaged file: nothing may overflow */
+	whole = end - start;
+	if (select && select->has_window && start < select->start_ns)
+		start = select->start_ns;
+	if (select && select->has_window && end > select->end_ns)
+		end = select->end_ns;
+	part = end - start;
+	wave.underfill_sm_ns = wt_select_part(sqlite3_column_int64(s, column + 2), part, whole);
+	wave.is_judged = sqlite3_column_type(s, column + 3) != SQLITE_NULL;
+	/* What isn't judged is all that is not underfill: see split_sm_time() in wave.c. */
+	if (wave.is_judged) {
+		wave.wave_sm_ns = wt_select_part(sqlite3_column_int64(s, column + 3), part, whole);
+		wave.wave_max_sm_ns =
+		        wt_select_part(sqlite3_column_int64(s, column + 4), part, whole);
+	} else {
+		if (__builtin_mul_overflow(part, config_sms, &all))
+			all = INT64_MAX;
+		wave.unjudged_sm_ns = all - wave.underfill_sm_ns;
+	}
+	*ret_part = (struct wt_select_part){start, end, wave};
+}
+
 /* Columns of `exec_sql`. */
 enum {
 	COLUMN_PROCESS,
@@ -37,38 +68,15 @@ static const char exec_sql[] =
 
 static int add_kernel(const struct wt_select *select, sqlite3_stmt *s, struct wt_rollups *rollups)
 {
-	int64_t start = sqlite3_column_int64(s, COLUMN_START);
-	int64_t end = sqlite3_column_int64(s, COLUMN_END);
-	int64_t whole, part, all;
-	struct wt_wave_result wave = {0};
+	struct wt_select_part part;
 	struct wt_stat *stat = wt_rollups_get(rollups, sqlite3_column_int64(s, COLUMN_PROCESS),
 	                                      sqlite3_column_int64(s, COLUMN_CONFIG),
 	                                      sqlite3_column_int(s, COLUMN_IN_GRAPH) != 0);
 
 	if (!stat)
 		return -ENOMEM;
-	if (start < 0)
-		start = 0; /* a damaged file: nothing may overflow */
-	whole = end - start;
-	if (start < select->start_ns)
-		start = select->start_ns;
-	if (end > select->end_ns)
-		end = select->end_ns;
-	part = end - start;
-	wave.underfill_sm_ns =
-	        wt_select_part(sqlite3_column_int64(s, COLUMN_UNDERFILL), part, whole);
-	wave.is_judged = sqlite3_column_type(s, COLUMN_WAVE) != SQLITE_NULL;
-	/* What isn't judged is all that is not underfill: see split_sm_time() in wave.c. */
-	if (wave.is_judged) {
-		wave.wave_sm_ns = wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE), part, whole);
-		wave.wave_max_sm_ns =
-		        wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE_MAX), part, whole);
-	} else {
-		if (__builtin_mul_overflow(part, sqlite3_column_int64(s, COLUMN_SMS), &all))
-			all = INT64_MAX;
-		wave.unjudged_sm_ns = all - wave.underfill_sm_ns;
-	}
-	wt_stat_add(stat, start, end, &wave);
+	wt_select_read_part(select, s, COLUMN_START, sqlite3_column_int64(s, COLUMN_SMS), &part);
+	wt_stat_add(stat, part.start_ns, part.end_ns, &part.wave);
 	return 0;
 }
 
