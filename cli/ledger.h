@@ -81,7 +81,6 @@ struct wt_ledger_row {
 struct wt_ledger_gap {
 	const struct wt_ledger_device *device;
 	const struct wt_ledger_row *next; /* the kernel that ended it; NULL: none came any more */
-	size_t next_at; /* that kernel's index in wt_ledger.kernels */
 	const struct wt_gap_facts *facts;
 	const int64_t *cause_ns;
 };
@@ -91,6 +90,8 @@ struct wt_ledger_gap {
  * callback may be NULL; what it returns but 0 ends the loading with that -errno.
  */
 struct wt_ledger_observer {
+	/* Before the first device, within the same read transaction. */
+	int (*begin)(void *arg, sqlite3 *db);
 	/* A kernel in the window, before its shares are known. */
 	int (*row)(void *arg, const struct wt_ledger_device *device,
 	           const struct wt_ledger_row *row, bool is_collective);

@@ -8,6 +8,7 @@ wavetap_SOURCES = \
 	cli/client.c cli/client.h \
 	cli/diagnose.c cli/diagnose.h \
 	cli/copy_db.c cli/copy_db.h \
+	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/ledger.c cli/ledger.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
