@@ -38,6 +38,7 @@ wavetap_SOURCES = \
 	cli/sim_time.c \
 	cli/simulate.h \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h \
+	cli/steps_times.c cli/steps_times.h \
 	cli/top_cells.c cli/top_cells.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
