@@ -59,8 +59,7 @@ static uint64_t thread_key(int64_t process_id, uint32_t thread32)
 static int take_call(struct wt_gap_threads *threads, sqlite3_stmt *s)
 {
 	uint64_t key = thread_key(sqlite3_column_int64(s, 0), (uint32_t)sqlite3_column_int64(s, 1));
-	struct call *call =
-	        wt_report_append(&threads->calls, &threads->call_count, sizeof(*call));
+	struct call *call = wt_report_append(&threads->calls, &threads->call_count, sizeof(*call));
 	uint32_t at = wt_map_get(&threads->thread_at, key);
 	int64_t tid = sqlite3_column_int64(s, 5);
 	struct thread *thread;
@@ -111,8 +110,8 @@ static int load_calls(struct wt_gap_threads *threads, sqlite3 *db)
 static const struct thread *find_thread(const struct wt_gap_threads *threads,
                                         const struct wt_ledger_row *row)
 {
-	uint32_t at = wt_map_get(&threads->thread_at,
-	                         thread_key(row->process_id, row->call.thread32));
+	uint32_t at =
+	        wt_map_get(&threads->thread_at, thread_key(row->process_id, row->call.thread32));
 
 	return at == WT_MAP_NONE ? NULL : &threads->at[at];
 }
@@ -121,9 +120,8 @@ static const struct thread *find_thread(const struct wt_gap_threads *threads,
  * The innermost call that the thread is in at time_ns, or NULL; *ret_until_ns: until when that
  * stays so, at the most.
  */
-static const struct call *call_at(const struct wt_gap_threads *threads,
-                                  const struct thread *thread, int64_t time_ns,
-                                  int64_t *ret_until_ns)
+static const struct call *call_at(const struct wt_gap_threads *threads, const struct thread *thread,
+                                  int64_t time_ns, int64_t *ret_until_ns)
 {
 	const struct call *calls = threads->calls + thread->first;
 	size_t low = 0, high = thread->count;
@@ -164,15 +162,15 @@ static struct wt_gap_call *row_of(struct wt_gap_calls *calls, const struct wt_ga
 		if (wt_map_set(&calls->row_at[0], who, at))
 			return NULL;
 	}
-	what = (uint64_t)at << 32 | (uint64_t)want->where << 24 | (uint64_t)(want->api & 0xfff) << 12 |
-	       (uint64_t)(want->launch_api & 0xfff);
+	what = (uint64_t)at << 32 | (uint64_t)want->where << 24 |
+	       (uint64_t)(want->api & 0xfff) << 12 | (uint64_t)(want->launch_api & 0xfff);
 	at = wt_map_get(&calls->row_at[1], what);
 	if (at != WT_MAP_NONE)
 		return &calls->rows[at];
 	row = wt_report_append(&calls->rows, &calls->count, sizeof(*row));
-	last_gap = row ? wt_report_append(&calls->last_gap, &calls->last_gap_count,
-	                                  sizeof(*last_gap))
-	               : NULL;
+	last_gap =
+	        row ? wt_report_append(&calls->last_gap, &calls->last_gap_count, sizeof(*last_gap))
+	            : NULL;
 	if (!last_gap || wt_map_set(&calls->row_at[1], what, (uint32_t)calls->count - 1))
 		return NULL;
 	*row = *want;
@@ -185,8 +183,8 @@ static int note_kernel(struct wt_gap_calls *calls, size_t row, int64_t kernel_id
 	uint32_t at = wt_map_get(&calls->kernel_at, pair);
 
 	if (at == WT_MAP_NONE) {
-		struct wt_gap_before *before = wt_report_append(
-		        &calls->before, &calls->before_count, sizeof(*before));
+		struct wt_gap_before *before =
+		        wt_report_append(&calls->before, &calls->before_count, sizeof(*before));
 
 		at = (uint32_t)calls->before_count - 1;
 		if (!before || wt_map_set(&calls->kernel_at, pair, at))
@@ -194,7 +192,7 @@ static int note_kernel(struct wt_gap_calls *calls, size_t row, int64_t kernel_id
 		before->row = row;
 		before->kernel_id = kernel_id;
 	}
-	calls->before[at].sm_ns += sm_ns;
+	wt_report_add(&calls->before[at].sm_ns, sm_ns);
 	return 0;
 }
 
@@ -235,8 +233,8 @@ static int add_part(struct wt_gap_calls *calls, const struct wt_ledger_gap *gap,
 	at = (size_t)(row - calls->rows);
 	wt_gap_classify(facts, ns);
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
-		row->cause_sm_ns[cause] += ns[cause] * gap->device->sms;
-	row->gap_sm_ns += length_ns * gap->device->sms;
+		wt_report_add(&row->cause_sm_ns[cause], ns[cause] * gap->device->sms);
+	wt_report_add(&row->gap_sm_ns, length_ns * gap->device->sms);
 	if (row->stream_id != part->stream_id)
 		row->stream_id = -1;
 	row->gaps += calls->last_gap[at] != calls->gap_number;
@@ -257,8 +255,8 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 {
 	struct wt_gap_calls *calls = arg;
 	const struct wt_ledger_row *next = gap->next;
-	const struct thread *thread = next && next->has_call ? find_thread(calls->threads, next)
-	                                                     : NULL;
+	const struct thread *thread =
+	        next && next->has_call ? find_thread(calls->threads, next) : NULL;
 	struct wt_gap_facts facts = *gap->facts;
 	struct wt_gap_call part = {
 	        .process_id = next ? next->process_id : 0,

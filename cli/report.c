@@ -88,6 +88,12 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	return read_row_texts(s, row);
 }
 
+void wt_report_add(int64_t *sum, int64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* The sum of squared deviations of two sets together (Chan). */
 static double joint_m2(const struct wt_report_row *a, const struct wt_report_row *b)
 {
@@ -121,27 +127,27 @@ void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *ro
 		sum->min_ns = row->min_ns;
 	if (row->max_ns > sum->max_ns)
 		sum->max_ns = row->max_ns;
-	sum->configs += row->configs;
-	sum->launches += row->launches;
-	sum->launches_in_graph += row->launches_in_graph;
-	sum->time_ns += row->time_ns;
-	sum->underfill_sm_ns += row->underfill_sm_ns;
-	sum->wave_sm_ns += row->wave_sm_ns;
-	sum->wave_max_sm_ns += row->wave_max_sm_ns;
-	sum->unjudged_sm_ns += row->unjudged_sm_ns;
-	sum->idle_sm_ns += row->idle_sm_ns;
+	wt_report_add(&sum->configs, row->configs);
+	wt_report_add(&sum->launches, row->launches);
+	wt_report_add(&sum->launches_in_graph, row->launches_in_graph);
+	wt_report_add(&sum->time_ns, row->time_ns);
+	wt_report_add(&sum->underfill_sm_ns, row->underfill_sm_ns);
+	wt_report_add(&sum->wave_sm_ns, row->wave_sm_ns);
+	wt_report_add(&sum->wave_max_sm_ns, row->wave_max_sm_ns);
+	wt_report_add(&sum->unjudged_sm_ns, row->unjudged_sm_ns);
+	wt_report_add(&sum->idle_sm_ns, row->idle_sm_ns);
 	sum->underfill_gpu_ns += row->underfill_gpu_ns;
 	sum->wave_gpu_ns += row->wave_gpu_ns;
 	sum->wave_max_gpu_ns += row->wave_max_gpu_ns;
 	sum->unjudged_gpu_ns += row->unjudged_gpu_ns;
 	sum->idle_gpu_ns += row->idle_gpu_ns;
 	sum->has_wave = sum->has_wave || row->has_wave;
-	sum->gap_before_sm_ns += row->gap_before_sm_ns;
+	wt_report_add(&sum->gap_before_sm_ns, row->gap_before_sm_ns);
 	sum->gap_before_gpu_ns += row->gap_before_gpu_ns;
-	sum->latency_launches += row->latency_launches;
-	sum->latency_ns += row->latency_ns;
-	sum->call_ns += row->call_ns;
-	sum->queued_launches += row->queued_launches;
+	wt_report_add(&sum->latency_launches, row->latency_launches);
+	wt_report_add(&sum->latency_ns, row->latency_ns);
+	wt_report_add(&sum->call_ns, row->call_ns);
+	wt_report_add(&sum->queued_launches, row->queued_launches);
 }
 
 static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)

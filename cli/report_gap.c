@@ -85,7 +85,7 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* the kernel behind the window has no row */
 	row = &gaps->report->rows[at];
-	row->gap_before_sm_ns += length_ns * gap->device->sms;
+	wt_report_add(&row->gap_before_sm_ns, length_ns * gap->device->sms);
 	row->gap_before_gpu_ns += (double)length_ns;
 	return 0;
 }
@@ -110,7 +110,7 @@ int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_r
 	for (size_t i = 0; i < report->row_count; i++) {
 		if (rc)
 			report->rows[i].gap_before_sm_ns = 0;
-		report->total.gap_before_sm_ns += report->rows[i].gap_before_sm_ns;
+		wt_report_add(&report->total.gap_before_sm_ns, report->rows[i].gap_before_sm_ns);
 		report->total.gap_before_gpu_ns += report->rows[i].gap_before_gpu_ns;
 	}
 	report->has_gaps = !rc;

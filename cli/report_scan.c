@@ -186,9 +186,11 @@ static int sum_latency(struct scan *scan, sqlite3_stmt *s, const struct wt_repor
 
 		entry_ns = sqlite3_column_int64(s, COLUMN_ENTRY);
 		return_ns = sqlite3_column_int64(s, COLUMN_RETURN);
+		if (entry_ns < 0 || return_ns < entry_ns)
+			return 0; /* a damaged file */
 		row->latency_launches++;
-		row->latency_ns += exec->start_ns - entry_ns;
-		row->call_ns += return_ns - entry_ns;
+		wt_report_add(&row->latency_ns, exec->start_ns - entry_ns);
+		wt_report_add(&row->call_ns, return_ns - entry_ns);
 		row->queued_launches +=
 		        before->start_ns < exec->start_ns && before->end_ns > return_ns;
 	}
@@ -224,6 +226,8 @@ static int read_launches(struct scan *scan, sqlite3 *db)
 		        .end_ns = sqlite3_column_int64(s, COLUMN_PART + 1),
 		};
 
+		if (exec.start_ns < 0)
+			continue; /* a damaged file: differences must not overflow */
 		rc = scan->has_rows ? sum_row(scan, s, &exec) : 0;
 		if (!rc && scan->has_latency)
 			rc = sum_latency(scan, s, &exec);
@@ -268,7 +272,8 @@ static int finish_row(struct scan *scan, size_t at)
 	row->wave_sm_ns = sum->stat.wave_sm_ns;
 	row->wave_max_sm_ns = sum->stat.wave_max_sm_ns;
 	row->unjudged_sm_ns = sum->stat.unjudged_sm_ns;
-	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
+	row->idle_sm_ns = row->underfill_sm_ns;
+	wt_report_add(&row->idle_sm_ns, row->wave_sm_ns);
 	row->underfill_gpu_ns = sum->underfill_gpu_ns;
 	row->wave_gpu_ns = sum->wave_gpu_ns;
 	row->wave_max_gpu_ns = sum->wave_max_gpu_ns;
@@ -303,10 +308,10 @@ int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency
 	}
 	/* The total of other rows was made before. */
 	for (size_t i = 0; !rc && has_latency && !scan.has_rows && i < report->row_count; i++) {
-		report->total.latency_launches += report->rows[i].latency_launches;
-		report->total.latency_ns += report->rows[i].latency_ns;
-		report->total.call_ns += report->rows[i].call_ns;
-		report->total.queued_launches += report->rows[i].queued_launches;
+		wt_report_add(&report->total.latency_launches, report->rows[i].latency_launches);
+		wt_report_add(&report->total.latency_ns, report->rows[i].latency_ns);
+		wt_report_add(&report->total.call_ns, report->rows[i].call_ns);
+		wt_report_add(&report->total.queued_launches, report->rows[i].queued_launches);
 	}
 	report->has_latency = !rc && has_latency;
 	report->has_queued = report->has_latency && !(select && select->words.kernel);

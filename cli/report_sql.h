@@ -34,6 +34,9 @@ int wt_report_load_devices(sqlite3 *db, struct wt_report *report);
 int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
                           struct wt_report *report);
 
+/* A sum that stays at the greatest number instead of wrapping: a damaged file may have any. */
+void wt_report_add(int64_t *sum, int64_t value);
+
 /* Nothing is known of it yet: -1 where that means none. */
 void wt_report_row_init(struct wt_report_row *row, enum wt_report_group group);
 
