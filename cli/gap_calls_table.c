@@ -93,8 +93,7 @@ static void add_row(struct wt_table *table, const struct wt_gap_call *row,
 	wt_table_row(table, 0);
 	wt_table_add_double(table, sm_ns / style->total_sm_ns, 9,
 	                    wt_text_percent(a, sm_ns, style->total_sm_ns));
-	wt_table_add_int(table, row->gap_sm_ns,
-	                 wt_top_format(b, &style->unit, sm_ns / style->sms));
+	wt_table_add_int(table, row->gap_sm_ns, wt_top_format(b, &style->unit, sm_ns / style->sms));
 	wt_table_add_int(table, row->gaps, wt_text_count(c, row->gaps));
 	wt_table_add_string(table, wt_gap_cause_name((enum wt_gap_cause)most), NULL);
 	wt_table_add_int(table, row->cause_sm_ns[most],
