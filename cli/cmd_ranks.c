@@ -261,7 +261,7 @@ static int print_json(const struct wt_ledger_view *view, const struct wt_ranks *
 static int show(const struct ranks_values *values, struct wt_select *select)
 {
 	struct wt_ledger_view view = {0};
-	struct wt_ranks ranks = {.ledger = &view.ledger};
+	struct wt_ranks ranks = {0};
 	const struct wt_ledger_observer observer = wt_ranks_observer(&ranks);
 	int code = wt_ledger_open_observed(values->run, select, &observer, &view);
 	struct wt_table *table = NULL;

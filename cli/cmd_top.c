@@ -191,6 +191,11 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	} else if (rc) {
 		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? report.problem : strerror(-rc));
 		code = WT_EXIT_FAILED;
+	} else if (query.by == WT_REPORT_BY_LATENCY && report.row_count &&
+	           !report.total.latency_launches) {
+		wt_cli_error("--by latency: no launch %s has a call of its own that is known",
+		             report.select ? "selected" : "of the run");
+		code = WT_EXIT_NO_DATA;
 	} else {
 		code = print_report(values, run, &report);
 	}

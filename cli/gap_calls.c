@@ -303,11 +303,12 @@ static int load_selected(struct wt_gap_calls *calls, sqlite3 *db)
 	return rc;
 }
 
-static int on_begin(void *arg, sqlite3 *db)
+static int on_begin(void *arg, sqlite3 *db, const struct wt_ledger *ledger)
 {
 	struct wt_gap_calls *calls = arg;
 	int rc = load_selected(calls, db);
 
+	(void)ledger;
 	if (rc)
 		return rc;
 	calls->threads = calloc(1, sizeof(*calls->threads));

@@ -329,7 +329,7 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 	if (!rc)
 		rc = wt_facts_load(load->db, &load->facts);
 	if (!rc && load->observer && load->observer->begin)
-		rc = load->observer->begin(load->observer->arg, load->db);
+		rc = load->observer->begin(load->observer->arg, load->db, load->ledger);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
 		rc = load_device(load, &load->ledger->devices[i]);
 	return rc;

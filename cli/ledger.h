@@ -81,17 +81,20 @@ struct wt_ledger_row {
 struct wt_ledger_gap {
 	const struct wt_ledger_device *device;
 	const struct wt_ledger_row *next; /* the kernel that ended it; NULL: none came any more */
+	size_t next_at; /* that kernel's index in wt_ledger.kernels, as long as it is loaded */
 	const struct wt_gap_facts *facts;
 	const int64_t *cause_ns;
 };
+
+struct wt_ledger;
 
 /*
  * Who wants to see what a ledger is made of, device after device, each in order of time. A
  * callback may be NULL; what it returns but 0 ends the loading with that -errno.
  */
 struct wt_ledger_observer {
-	/* Before the first device, within the same read transaction. */
-	int (*begin)(void *arg, sqlite3 *db);
+	/* Before the first device, within the same read transaction; the window is known. */
+	int (*begin)(void *arg, sqlite3 *db, const struct wt_ledger *ledger);
 	/* A kernel in the window, before its shares are known. */
 	int (*row)(void *arg, const struct wt_ledger_device *device,
 	           const struct wt_ledger_row *row, bool is_collective);

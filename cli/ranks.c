@@ -45,6 +45,15 @@ static void unite(struct wt_rank_union *set, int64_t start_ns, int64_t end_ns)
 	set->end_ns = end_ns;
 }
 
+static int on_begin(void *arg, sqlite3 *db, const struct wt_ledger *ledger)
+{
+	struct wt_ranks *ranks = arg;
+
+	(void)db;
+	ranks->ledger = ledger;
+	return 0;
+}
+
 static int on_row(void *arg, const struct wt_ledger_device *device,
                   const struct wt_ledger_row *kernel, bool is_collective)
 {
@@ -109,7 +118,7 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks)
 {
 	return (struct wt_ledger_observer){
-	        .row = on_row, .gap = on_gap, .share = on_share, .arg = ranks};
+	        .begin = on_begin, .row = on_row, .gap = on_gap, .share = on_share, .arg = ranks};
 }
 
 /* ---- who they are */

@@ -43,7 +43,7 @@ struct wt_rank_row {
 };
 
 struct wt_ranks {
-	const struct wt_ledger *ledger; /* set before loading: the one that is loaded */
+	const struct wt_ledger *ledger; /* the one that is loaded */
 	struct wt_rank_row *rows; /* by rank, process, device */
 	size_t count;
 	struct wt_map row_at; /* process and device -> index */
@@ -53,7 +53,7 @@ struct wt_ranks {
 	const char *wait_reason; /* why it is not known how long each waited; static text */
 };
 
-/* What to load a ledger with: fills `ranks`, which is all zero but for `ledger`. */
+/* What to load a ledger with: fills `ranks`, which is all zero. */
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks);
 
 /* After the ledger is loaded: who they are, waits, steps. 0 or -errno. */

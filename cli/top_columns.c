@@ -70,6 +70,20 @@ static bool is_ranked(const struct wt_top_column *column, enum wt_report_by by)
 	}
 }
 
+/* Where something else is ranked by, what LOST is made of has to wait for wide terminals. */
+static unsigned shown_from(const struct wt_top_column *column, const struct wt_top_style *style)
+{
+	unsigned from = wt_report_is_sum(style->group)           ? sum_from(column)
+	                : style->group == WT_REPORT_GROUP_CONFIG ? column->config_from
+	                                                         : column->kernel_from;
+	bool is_part = is_named(column, "under") || is_named(column, "wave") ||
+	               is_named(column, "wavemax");
+
+	if (from && is_part && style->by >= WT_REPORT_BY_GAP)
+		return 120;
+	return from;
+}
+
 /* Indices of the columns to show; their number, or -EINVAL after a message. */
 static int choose_columns(const struct wt_top_style *style, const struct wt_text_terminal *terminal,
                           size_t chosen[WT_TOP_COLUMN_COUNT])
@@ -78,10 +92,7 @@ static int choose_columns(const struct wt_top_style *style, const struct wt_text
 	int count = 0;
 
 	for (size_t i = 0; !style->columns && i < WT_TOP_COLUMN_COUNT; i++) {
-		unsigned from = wt_report_is_sum(style->group) ? sum_from(&wt_top_columns[i])
-		                : style->group == WT_REPORT_GROUP_CONFIG
-		                        ? wt_top_columns[i].config_from
-		                        : wt_top_columns[i].kernel_from;
+		unsigned from = shown_from(&wt_top_columns[i], style);
 
 		if ((from && width >= from) || is_ranked(&wt_top_columns[i], style->by))
 			chosen[count++] = i;

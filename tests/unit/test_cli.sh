@@ -273,6 +273,11 @@ done
 wt 3 top --by straggle
 err_has "no run has that evidence yet"
 one_error_line
+wt 3 top --by latency -r aaaa0002
+err_has "no launch of the run has a call of its own that is known"
+one_error_line
+wt 3 top --group stream -r aaaa0004
+err_has "hooks-only, 5 launches without kernel times"
 wt 2 export -o x --format perfetto
 err_has "not available in this version"
 wt 2
