@@ -197,6 +197,21 @@ static int64_t shortest_ns(const struct wt_ranks *ranks, size_t at)
 	return ns;
 }
 
+/*
+ * By kernel, and then by start: different ones, on streams of their own, need not come in the same
+ * order everywhere.
+ */
+static int by_kernel(const void *left, const void *right)
+{
+	const struct wt_rank_collective *a = left, *b = right;
+
+	if (a->kernel_id != b->kernel_id)
+		return a->kernel_id < b->kernel_id ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
+}
+
 /* Why the collectives of the rows can't be set side by side; NULL: they can. */
 static const char *why_apart(const struct wt_ranks *ranks)
 {
@@ -227,6 +242,10 @@ static void find_waits(struct wt_ranks *ranks)
 {
 	size_t count;
 
+	for (size_t i = 0; i < ranks->count; i++)
+		if (ranks->rows[i].collective_count)
+			qsort(ranks->rows[i].collectives, ranks->rows[i].collective_count,
+			      sizeof(*ranks->rows[i].collectives), by_kernel);
 	ranks->wait_reason = why_apart(ranks);
 	if (ranks->wait_reason)
 		return;

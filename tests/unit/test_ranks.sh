@@ -104,9 +104,10 @@ is "$(rows "$work/ranks.json" "(r ->> 'active_sm_ns') || ' ' || (r ->> 'underfil
   "$(sqlite3 -batch :memory: "SELECT (value ->> 'active_sm_ns') || ' ' || (value ->> 'underfill_sm_ns') || ' ' ||
      (value ->> 'unjudged_sm_ns') || ' ' || (value ->> 'comm_sm_ns') || ' ' || (value ->> '\$.gap_by_cause_sm_ns.host')
      FROM json_each(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices')")" "H200: a rank has its device's ledger"
-# The n-th collective of one is that of the other; who was in it longer waited.
-pairs="c AS (SELECT process_id, b - a AS ns, a, b, row_number() OVER (PARTITION BY process_id ORDER BY a, exec_id) AS n FROM k WHERE is_comm),
-  pair AS (SELECT x.ns AS x, y.ns AS y, max(x.a, y.a) < min(x.b, y.b) AS is_met FROM c x JOIN c y USING (n)
+# The n-th of a collective kernel of one is that of the other; who was in it longer waited.
+pairs="c AS (SELECT process_id, b - a AS ns, a, b, kernel_id, row_number() OVER (PARTITION BY process_id, kernel_id
+    ORDER BY a, exec_id) AS n FROM k WHERE is_comm),
+  pair AS (SELECT x.ns AS x, y.ns AS y, max(x.a, y.a) < min(x.b, y.b) AS is_met FROM c x JOIN c y USING (kernel_id, n)
     WHERE x.process_id = 1 AND y.process_id = 2)"
 is "$(rows "$work/ranks.json" "(r ->> 'rank') || ' ' || (r ->> 'wait_ns')" | tr '\n' ',')" \
   "$(by_hand "WITH $k, $pairs SELECT '0 ' || sum(max(0, x - y)) || ',1 ' || sum(max(0, y - x)) || ',' FROM pair WHERE is_met")" \
@@ -123,6 +124,18 @@ for process in 1 2; do
 done
 LC_ALL=C COLUMNS=100 "$wavetap" ranks -r "$run" >"$work/text"
 ok "text: who is slow" grep -q '^slowest: rank 1, which waited ' "$work/text"
+# Two that are swapped in one of the ranks are still told apart by their kernels.
+cp "$run" "$work/swapped.db"
+sqlite3 -batch "$work/swapped.db" "CREATE TABLE swap AS SELECT exec_id, kernel_id, lag(start_ns) OVER w AS a, lag(end_ns) OVER w AS b,
+    lag(kernel_id) OVER w AS before, lag(exec_id) OVER w AS other, start_ns, end_ns FROM kernel_exec JOIN config USING (config_id)
+    JOIN kernel USING (kernel_id) WHERE process_id = 1 AND name LIKE '%ncclDevKernel%' WINDOW w AS (ORDER BY start_ns);
+  DELETE FROM swap WHERE before IS NULL OR before = kernel_id;
+  DELETE FROM swap WHERE exec_id <> (SELECT min(exec_id) FROM swap);
+  UPDATE kernel_exec SET start_ns = a, end_ns = b FROM swap WHERE kernel_exec.exec_id = swap.exec_id;
+  UPDATE kernel_exec SET start_ns = swap.start_ns, end_ns = swap.end_ns FROM swap WHERE kernel_exec.exec_id = swap.other"
+"$wavetap" ranks -r "$work/swapped.db" --json >"$work/swapped.json"
+is "$(field "$work/swapped.json" '$.collectives') $(field "$work/swapped.json" '$.slowest_process_id') $(field "$work/swapped.json" '$.reason.wait_ns')" \
+  "$(field "$work/ranks.json" '$.collectives') $(field "$work/ranks.json" '$.slowest_process_id') " "H200: another order is no other work"
 # One collective less: the others can't be paired.
 sqlite3 -batch "$run" "DELETE FROM kernel_exec WHERE exec_id = (SELECT max(exec_id) FROM kernel_exec JOIN config USING (config_id)
   JOIN kernel USING (kernel_id) WHERE name LIKE '%ncclDevKernel%')"
