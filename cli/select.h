@@ -53,7 +53,8 @@ struct wt_select_words {
 	                         "only kernels whose name, short or whole, matches"),              \
 	        WT_SELECT_OPTION(values, field, steps, "A:B",                                      \
 	                         "only steps A to B, if steps are found"),                         \
-	        WT_SELECT_OPTION(values, field, range, "NAME", "only that range: not yet")
+	        WT_SELECT_OPTION(values, field, range, "NAME",                                     \
+	                         "only kernels launched in ranges of that name, or glob")
 
 /* A point in time as typed. */
 struct wt_select_time {
