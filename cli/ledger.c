@@ -17,7 +17,7 @@ static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
         " c.blocks, c.resident_blocks, c.sm_count, e.graph_id IS NOT NULL, e.launch_seq,"
         " l.entry_ns, l.return_ns, l.thread32, l.stream, l.api, c.config_id, e.context_id,"
-        " e.stream_id, e.graph_id"
+        " e.stream_id, e.graph_id, e.exec_id"
         " FROM main.kernel_exec e JOIN config c USING (config_id) LEFT JOIN launch_call l"
         " ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq"
         " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns"
@@ -49,6 +49,7 @@ static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts,
 	        .context_id = sqlite3_column_int64(s, 17),
 	        .stream_id = sqlite3_column_int64(s, 18),
 	        .graph_id = sqlite3_column_int(s, 9) ? sqlite3_column_int64(s, 19) : -1,
+	        .exec_id = sqlite3_column_int64(s, 20),
 	};
 	if (row->is_graph_node && sqlite3_column_type(s, 10) != SQLITE_NULL)
 		row->has_call =

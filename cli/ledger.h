@@ -66,7 +66,7 @@ struct wt_ledger_kernel {
 
 /* A kernel that ran, with the call that launched it. */
 struct wt_ledger_row {
-	int64_t process_id, kernel_id, config_id;
+	int64_t exec_id, process_id, kernel_id, config_id;
 	int64_t start_ns, end_ns;
 	int64_t wave_sm_ns, wave_max_sm_ns;
 	int64_t blocks, resident_blocks, config_sms;

@@ -73,6 +73,7 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 		return 0;
 	rc = wt_report_key_find(gaps->key,
 	                        &(struct wt_report_exec){
+	                                .exec_id = next->exec_id,
 	                                .process_id = next->process_id,
 	                                .config_id = next->config_id,
 	                                .context_id = next->context_id,

@@ -114,6 +114,21 @@ static int load_steps(struct wt_report_key *key, char *problem, size_t problem_b
 	return -ENODATA;
 }
 
+static int load_parts(struct wt_report_key *key, char *problem, size_t problem_bytes)
+{
+	bool is_range = key->group == WT_REPORT_GROUP_RANGE;
+	int rc = is_range ? wt_report_parts_load_ranges(key->db, &key->parts)
+	                  : wt_report_parts_load_phases(key->db, &key->parts);
+
+	if (rc || key->parts.part_of.count)
+		return rc;
+	snprintf(problem, problem_bytes, "%s",
+	         !is_range          ? "no phases that could be told: by ranges, kernels or threads"
+	         : key->parts.count ? "ranges, but no kernel was launched in one"
+	                            : "no ranges: none were recorded");
+	return -ENODATA;
+}
+
 int wt_report_key_init(struct wt_report_key *key, sqlite3 *db, enum wt_report_group group,
                        char *problem, size_t problem_bytes)
 {
@@ -121,8 +136,10 @@ int wt_report_key_init(struct wt_report_key *key, sqlite3 *db, enum wt_report_gr
 	key->db = db;
 	key->group = group;
 	if (group == WT_REPORT_GROUP_RANGE || group == WT_REPORT_GROUP_PHASE) {
-		snprintf(problem, problem_bytes, "no ranges: none were recorded");
-		return -ENODATA;
+		int rc = load_parts(key, problem, problem_bytes);
+
+		if (rc)
+			return rc;
 	}
 	if (group == WT_REPORT_GROUP_STEP) {
 		int rc = load_steps(key, problem, problem_bytes);
@@ -155,6 +172,7 @@ void wt_report_key_fini(struct wt_report_key *key)
 	wt_map_fini(&key->class_of);
 	wt_map_fini(&key->place_at);
 	wt_map_fini(&key->row_at);
+	wt_report_parts_fini(&key->parts);
 	if (key->group == WT_REPORT_GROUP_STEP)
 		wt_run_steps_fini(&key->steps);
 	memset(key, 0, sizeof(*key));
@@ -225,6 +243,14 @@ static uint64_t map_value(const struct wt_map *map, int64_t id)
 	return wt_map_get(map, (uint64_t)id);
 }
 
+/* From 1; 0: of none. */
+static uint32_t part_number(const struct wt_report_key *key, int64_t exec_id)
+{
+	uint32_t number = wt_map_get(&key->parts.part_of, (uint64_t)exec_id);
+
+	return number == WT_MAP_NONE || number > key->parts.count ? 0 : number;
+}
+
 static int key_of(struct wt_report_key *key, const struct wt_report_exec *exec, uint64_t *ret_key)
 {
 	const struct wt_report_config *config = wt_report_key_config(key, exec->config_id);
@@ -267,7 +293,8 @@ static int key_of(struct wt_report_key *key, const struct wt_report_exec *exec, 
 		return 0;
 	case WT_REPORT_GROUP_RANGE:
 	case WT_REPORT_GROUP_PHASE:
-		break;
+		*ret_key = part_number(key, exec->exec_id);
+		return 0;
 	}
 	return -ENOENT;
 }
@@ -342,6 +369,10 @@ void wt_report_key_describe(const struct wt_report_key *key, const struct wt_rep
 		if (bucket + 1 < DURATION_BUCKETS)
 			row->high_ns = bucket ? row->low_ns * 10 : DURATION_FIRST_NS;
 		return;
+	case WT_REPORT_GROUP_RANGE:
+	case WT_REPORT_GROUP_PHASE:
+		row->group_id = part_number(key, exec->exec_id);
+		return;
 	case WT_REPORT_GROUP_STEP:
 		step = step_number(&key->steps, exec->start_ns);
 		row->group_id = (int64_t)step;
@@ -377,6 +408,19 @@ static int label_step(const struct wt_report_key *key, struct wt_report_row *row
 	return asprintf(&row->kernel_shown, "step %" PRId64 "  %s  %s", row->step,
 	                wt_text_ns(length, row->high_ns),
 	                wt_run_step_kind(&key->steps, (size_t)row->step - 1));
+}
+
+static int label_part(const struct wt_report_key *key, struct wt_report_row *row)
+{
+	const char *none =
+	        key->group == WT_REPORT_GROUP_RANGE ? "in no range" : "nothing tells the phase";
+
+	if (row->group_id) {
+		row->part = strdup(key->parts.names[row->group_id - 1]);
+		if (!row->part)
+			return -1;
+	}
+	return asprintf(&row->kernel_shown, "%s", row->part ? row->part : none);
 }
 
 static int label_duration(struct wt_report_row *row)
@@ -431,6 +475,10 @@ int wt_report_key_label(const struct wt_report_key *key, struct wt_report_row *r
 		break;
 	case WT_REPORT_GROUP_STEP:
 		n = label_step(key, row);
+		break;
+	case WT_REPORT_GROUP_RANGE:
+	case WT_REPORT_GROUP_PHASE:
+		n = label_part(key, row);
 		break;
 	default:
 		row->kernel_shown = strdup("");

@@ -14,11 +14,12 @@
 
 #include "analysis/map.h"
 #include "cli/report.h"
+#include "cli/report_part.h"
 #include "cli/steps.h"
 
 /* What of a kernel that ran tells its row. */
 struct wt_report_exec {
-	int64_t process_id, config_id;
+	int64_t exec_id, process_id, config_id;
 	int64_t context_id, stream_id; /* CUPTI's */
 	int64_t graph_id; /* -1: not a graph node */
 	int64_t start_ns, end_ns; /* whole, also where a window cuts it */
@@ -41,6 +42,7 @@ struct wt_report_key {
 	struct wt_map place_at; /* process and context -> small number */
 	struct wt_map row_at; /* key -> index of the row */
 	struct wt_run_steps steps; /* grouped by step */
+	struct wt_report_parts parts; /* grouped by range or phase */
 };
 
 /*

@@ -51,13 +51,14 @@ enum {
 	COLUMN_STREAM,
 	COLUMN_GRAPH,
 	COLUMN_PART, /* five of them: wt_select_read_part() */
-	COLUMN_ENTRY = COLUMN_PART + 5,
+	COLUMN_EXEC = COLUMN_PART + 5,
+	COLUMN_ENTRY,
 	COLUMN_RETURN,
 };
 
 #define COLUMNS                                                                                    \
 	"e.process_id, e.config_id, e.context_id, e.stream_id, e.graph_id, e.start_ns, e.end_ns,"  \
-	" e.underfill_sm_ns, e.wave_sm_ns, e.wave_max_sm_ns"
+	" e.underfill_sm_ns, e.wave_sm_ns, e.wave_max_sm_ns, e.exec_id"
 #define USABLE " WHERE e.end_ns >= e.start_ns"
 static const char plain_sql[] = "SELECT " COLUMNS " FROM kernel_exec e" USABLE;
 static const char calls_sql[] =
@@ -217,6 +218,7 @@ static int read_launches(struct scan *scan, sqlite3 *db)
 	                  wt_db_int(db, "SELECT total(launches) FROM config_stat", 0));
 	while ((rc = wt_report_step(s)) > 0) {
 		struct wt_report_exec exec = {
+		        .exec_id = sqlite3_column_int64(s, COLUMN_EXEC),
 		        .process_id = sqlite3_column_int64(s, COLUMN_PROCESS),
 		        .config_id = sqlite3_column_int64(s, COLUMN_CONFIG),
 		        .context_id = sqlite3_column_int64(s, COLUMN_CONTEXT),

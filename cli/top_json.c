@@ -124,6 +124,10 @@ static const struct special_field {
          {"step_ns", FIELD_INT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, high_ns)}},
         {WT_REPORT_GROUP_DURATION, FIELD(low_ns, INT, NULL_UNKNOWN, false)},
         {WT_REPORT_GROUP_DURATION, FIELD(high_ns, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_RANGE,
+         {"range", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+        {WT_REPORT_GROUP_PHASE,
+         {"phase", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
         {WT_REPORT_GROUP_CLASS,
          {"class", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
 };

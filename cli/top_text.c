@@ -278,6 +278,10 @@ static void print_read(struct wt_phrase *line, const struct wt_report *report,
 		              wt_text_count(b, report->total.launches));
 	if (style->group == WT_REPORT_GROUP_CLASS)
 		wt_phrase_add(line, "classes go by words in the kernels' names");
+	if (style->group == WT_REPORT_GROUP_RANGE)
+		wt_phrase_add(line, "a kernel is of the innermost range around its launch call");
+	if (style->group == WT_REPORT_GROUP_PHASE)
+		wt_phrase_add(line, "phases: by ranges' names, optimizers' kernels, or threads");
 	if (style->group == WT_REPORT_GROUP_STEP)
 		wt_phrase_add(line, "a kernel is of the step in which it starts");
 	if (report->launches_read > WT_REPORT_LAUNCHES_CHEAP)

@@ -8,7 +8,7 @@ gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$run"
 by_hand() { # SQL on the run
   sqlite3 -batch "$run" "$1"
 }
-top() {
+top() { # a later -r is the one that counts
   "$wavetap" top -r "$run" "$@"
 }
 rows() { # EXPRESSION on `r`, a row of the last JSON, one line each, sorted
@@ -77,6 +77,14 @@ is "$(rows "(r ->> 'step') || ' ' || (r ->> 'step_ns')" | grep -v '^$' | sorted)
   "$(by_hand "SELECT step || ' ' || time_ns FROM found_step" | sorted)" "the lengths are those of steps"
 by_hand "DROP TABLE found_step"
 run=$changed
+
+# Phases, of the recorded run: PyTorch goes backward on a thread of its own.
+top -r "$plain" --group phase --json >"$work/top.json"
+is "$(rows "iif(r ->> 'phase' = 'backward', (r ->> 'launches') || ' ' || (r ->> 'time_ns'), NULL)" | grep .)" \
+  "$(sqlite3 -batch "$plain" "SELECT count(*) || ' ' || sum(duration_ns) FROM launch WHERE tid <> (SELECT tid FROM launch
+     WHERE kernel LIKE '%multi_tensor_apply%PointwiseOp%' LIMIT 1)")" "--group phase: backward is the other thread"
+is "$(rows "coalesce(r ->> 'phase', r ->> 'label')" | tr '\n' ' ')$(rows "r ->> 'launches'" | awk '{ s += $1 } END { print s }')" \
+  "backward forward optimizer $(sqlite3 -batch "$plain" "SELECT count(*) FROM kernel_exec")" "and the others have the rest"
 
 # Classes: each kernel is in one; what a word says is tested by its own test.
 top --group class --json >"$work/top.json"
@@ -163,8 +171,8 @@ fails() { # CODE ERROR ARGUMENT...
 fails 3 "wavetap: --by straggle: blocks of unequal length need a measurement, and no run has that evidence yet; --by tail-idle ranks what the model knows" \
   --by straggle
 fails 3 "wavetap: --group range: run bea3718a has no ranges: none were recorded" --group range
-fails 3 "wavetap: --group phase: run bea3718a has no ranges: none were recorded" --group phase
 by_hand "DELETE FROM kernel_exec WHERE exec_id > 20; DELETE FROM launch_call WHERE seq > 20" >/dev/null
 top --group step >"$work/out" 2>"$work/err"
 is "$? $(grep -c 'run bea3718a has no steps that could be found: ' "$work/err")$(cat "$work/out")" "3 1" "no steps: refused in words"
+fails 3 "wavetap: --group phase: run bea3718a has no phases that could be told: by ranges, kernels or threads" --group phase
 done_testing
