@@ -276,7 +276,7 @@ static void find_waits(struct wt_ranks *ranks)
 
 static int find_steps(struct wt_rank_row *row, sqlite3 *db)
 {
-	const struct wt_steps_query query = {row->process_id, -1};
+	const struct wt_steps_query query = {.process_id = row->process_id, .marker_kernel_id = -1};
 	struct wt_run_steps *steps = calloc(1, sizeof(*steps));
 	struct wt_step_times times = {0};
 	int rc = steps ? wt_run_steps_load(db, &query, steps) : -ENOMEM;

@@ -98,7 +98,7 @@ static uint32_t class_value(sqlite3_stmt *s)
 
 static int load_steps(struct wt_report_key *key, char *problem, size_t problem_bytes)
 {
-	const struct wt_steps_query query = {-1, -1};
+	const struct wt_steps_query query = {.process_id = -1, .marker_kernel_id = -1};
 	int rc = wt_run_steps_load(key->db, &query, &key->steps);
 
 	if (rc && rc != -ENOENT)
