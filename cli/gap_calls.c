@@ -342,7 +342,7 @@ static int load_names(struct wt_gap_threads *threads, sqlite3 *db)
 
 static const char *name_of(const struct wt_gap_threads *threads, int32_t api)
 {
-	for (size_t i = 0; api && i < threads->api_count; i++)
+	for (size_t i = 0; api && threads && i < threads->api_count; i++)
 		if (threads->apis[i].api == api)
 			return threads->apis[i].name;
 	return NULL;

@@ -6,13 +6,17 @@
 #include <stdlib.h>
 
 #include "cli/ledger.h"
+#include "cli/progress.h"
 #include "cli/report_key.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
+#include "schema/wt_db.h"
 
 struct gaps {
 	struct wt_report *report;
 	struct wt_report_key *key;
+	struct wt_progress progress;
+	int64_t kernels; /* so far */
 	/* What is selected; the ledger sees all kernels of the devices. */
 	bool has_configs, has_processes;
 	struct wt_map configs, processes;
@@ -60,6 +64,18 @@ static bool is_selected(const struct gaps *gaps, const struct wt_ledger_row *row
 	        wt_map_get(&gaps->processes, (uint64_t)row->process_id) != WT_MAP_NONE);
 }
 
+static int on_row(void *arg, const struct wt_ledger_device *device, const struct wt_ledger_row *row,
+                  bool is_collective)
+{
+	struct gaps *gaps = arg;
+
+	(void)device;
+	(void)row;
+	(void)is_collective;
+	wt_progress_set(&gaps->progress, ++gaps->kernels);
+	return 0;
+}
+
 static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 {
 	struct gaps *gaps = arg;
@@ -95,14 +111,17 @@ int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_r
                         struct wt_report *report)
 {
 	struct gaps gaps = {.report = report, .key = key};
-	const struct wt_ledger_observer observer = {.gap = on_gap, .arg = &gaps};
+	const struct wt_ledger_observer observer = {.row = on_row, .gap = on_gap, .arg = &gaps};
 	int rc = load_selected(db, select, &gaps);
 
 	report->ledger = calloc(1, sizeof(*report->ledger));
 	if (!rc && !report->ledger)
 		rc = -ENOMEM;
+	wt_progress_begin(&gaps.progress, "top", "kernels",
+	                  wt_db_int(db, "SELECT total(launches) FROM main.config_stat", 0));
 	if (!rc)
 		rc = wt_ledger_load_observed(db, select, &observer, report->ledger);
+	wt_progress_end(&gaps.progress);
 	if (rc && report->ledger) {
 		wt_ledger_fini(report->ledger);
 		free(report->ledger);
@@ -115,8 +134,8 @@ int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_r
 		report->total.gap_before_gpu_ns += report->rows[i].gap_before_gpu_ns;
 	}
 	report->has_gaps = !rc;
-	for (size_t i = 0; !rc && i < report->ledger->device_count; i++)
-		report->launches_read += report->ledger->devices[i].kernels;
+	if (!rc)
+		report->launches_read += gaps.kernels;
 	wt_map_fini(&gaps.configs);
 	wt_map_fini(&gaps.processes);
 	return rc;

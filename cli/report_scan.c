@@ -131,6 +131,8 @@ static int sum_row(struct scan *scan, sqlite3_stmt *s, const struct wt_report_ex
 		return rc == -ENOENT ? 0 : rc; /* a damaged file: no such configuration */
 	if (count > before && !add_row(scan, exec))
 		return -ENOMEM;
+	if (!scan->sums || at >= scan->sum_count)
+		return -EINVAL; /* each row has its sum: add_row() */
 	sum = &scan->sums[at];
 	wt_select_read_part(scan->select, s, COLUMN_PART, config->sms, &part);
 	wt_stat_add(&sum->stat, part.start_ns, part.end_ns, &part.wave);
@@ -303,7 +305,7 @@ int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency
 
 	if (scan.has_rows || has_latency)
 		rc = read_launches(&scan, db);
-	for (size_t i = 0; !rc && scan.has_rows && i < report->row_count; i++) {
+	for (size_t i = 0; !rc && scan.sums && i < report->row_count; i++) {
 		rc = finish_row(&scan, i);
 		if (!rc)
 			wt_report_row_add(&report->total, &report->rows[i]);
