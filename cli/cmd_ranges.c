@@ -14,15 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/interval.h"
 #include "cli/cli.h"
 #include "cli/phrase.h"
-#include "cli/ranges.h"
+#include "cli/ranges_sum.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
 #include "cli/top_json.h"
-#include "schema/wt_db.h"
 
 #define DEFAULT_LIMIT 20
 
@@ -59,220 +57,11 @@ static const struct wt_option ranges_options[] = {
         {0},
 };
 
-/* All ranges of one name and kind. */
-struct row {
-	size_t name; /* index in names */
-	int type;
-	int64_t count, open; /* open: never ended, not in the times */
-	int64_t time_ns, min_ns, max_ns, gap_ns;
-	int64_t kernels, kernel_time_ns, without_time;
-	int64_t kernels_any; /* by whatever thread */
-	int64_t kernel_sm_ns, idle_sm_ns, unjudged_sm_ns;
-	double idle_gpu_ns;
-	size_t last_kernel, last_any; /* that was added; SIZE_MAX: none */
-};
-
-/* Sums of range_count over the processes. */
-struct counts {
-	int64_t begun, recorded, dropped, early, untracked, unbalanced, lost;
-};
-
 struct view {
 	const struct wt_run_file *run;
-	struct wt_run_ranges ranges;
-	struct row *rows; /* two for each name: pushed, started */
-	size_t row_count;
-	struct counts counts;
-	int64_t kernels_unlinked; /* in no range, since their call is not known */
+	struct wt_range_sums sums;
 	struct wt_report losses;
 };
-
-/* ---- summing */
-
-static void add(int64_t *sum, int64_t value)
-{
-	if (__builtin_add_overflow(*sum, value, sum))
-		*sum = INT64_MAX;
-}
-
-static struct row *row_of(struct view *view, size_t range)
-{
-	const struct wt_run_range *one = &view->ranges.ranges[range];
-
-	return &view->rows[2 * wt_run_ranges_name(&view->ranges, one->name_id) +
-	                   (one->type != WT_RUN_RANGE_PUSH)];
-}
-
-static int add_kernel(void *arg, size_t at, size_t range)
-{
-	struct view *view = arg;
-	const struct wt_run_range_kernel *kernel = &view->ranges.kernels[at];
-	struct row *row = row_of(view, range);
-	int64_t sm_ns;
-
-	if (row->last_kernel == at)
-		return 0;
-	row->last_kernel = at;
-	row->kernels++;
-	if (kernel->time_ns < 0) {
-		row->without_time++;
-		return 0;
-	}
-	if (__builtin_mul_overflow(kernel->time_ns, kernel->sm_count, &sm_ns))
-		sm_ns = INT64_MAX;
-	add(&row->kernel_time_ns, kernel->time_ns);
-	add(&row->kernel_sm_ns, sm_ns);
-	if (kernel->idle_sm_ns < 0) {
-		add(&row->unjudged_sm_ns, sm_ns);
-	} else {
-		add(&row->idle_sm_ns, kernel->idle_sm_ns);
-		if (kernel->sm_count > 0)
-			row->idle_gpu_ns += (double)kernel->idle_sm_ns / (double)kernel->sm_count;
-	}
-	return 0;
-}
-
-/* How many there would be with those of other threads. */
-static int count_any(void *arg, size_t at, size_t range)
-{
-	struct row *row = row_of(arg, range);
-
-	row->kernels_any += row->last_any != at;
-	row->last_any = at;
-	return 0;
-}
-
-/* When kernels of a process ran, as a set. */
-static int load_busy(sqlite3 *db, int64_t process_id, struct wt_interval **ret_at,
-                     size_t *ret_count)
-{
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db,
-	                           "SELECT start_ns, end_ns FROM main.kernel_exec WHERE process_id "
-	                           "= ?1 AND start_ns >= 0 AND end_ns > start_ns",
-	                           &s);
-
-	*ret_at = NULL;
-	*ret_count = 0;
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, process_id);
-	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_interval *one = wt_report_append(ret_at, ret_count, sizeof(*one));
-
-		if (!one) {
-			rc = -ENOMEM;
-			break;
-		}
-		*one = (struct wt_interval){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
-	}
-	sqlite3_finalize(s);
-	if (!rc)
-		*ret_count = wt_intervals_unite(*ret_at, *ret_count);
-	return rc;
-}
-
-/* Times and gaps of the ranges of one process. */
-static int add_ranges(struct view *view, int64_t process_id)
-{
-	struct wt_intervals busy = {0};
-	struct wt_interval *at;
-	int rc = load_busy(view->run->db, process_id, &at, &busy.count);
-
-	busy.at = at;
-	for (size_t i = 0; !rc && i < view->ranges.count; i++) {
-		const struct wt_run_range *range = &view->ranges.ranges[i];
-		struct row *row = row_of(view, i);
-		int64_t time_ns = range->end_ns - range->start_ns;
-
-		if (range->process_id != process_id)
-			continue;
-		row->count++;
-		if (range->end_ns == INT64_MAX) {
-			row->open++;
-			continue;
-		}
-		if (row->count - row->open == 1 || time_ns < row->min_ns)
-			row->min_ns = time_ns;
-		if (time_ns > row->max_ns)
-			row->max_ns = time_ns;
-		add(&row->time_ns, time_ns);
-		add(&row->gap_ns,
-		    time_ns - wt_intervals_overlap_ns(&busy, range->start_ns, range->end_ns));
-	}
-	free(at);
-	return rc;
-}
-
-static int add_processes(struct view *view)
-{
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(
-	        view->run->db, "SELECT DISTINCT process_id FROM main.range_event ORDER BY 1", &s);
-
-	if (rc)
-		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
-		rc = add_ranges(view, sqlite3_column_int64(s, 0));
-		if (rc)
-			break;
-	}
-	sqlite3_finalize(s);
-	return rc;
-}
-
-static int load_counts(struct view *view)
-{
-	/* lost: only of processes that have ended; before, they are just open. */
-	static const char sql[] =
-	        "SELECT total(begun), total(recorded), total(dropped), total(early),"
-	        " total(untracked), total(unbalanced), total(iif(state = 'live', 0, max(0, begun -"
-	        " recorded - dropped - early - untracked))) FROM main.range_count JOIN main.proc"
-	        " USING (process_id)";
-	int64_t *const fields[] = {&view->counts.begun,     &view->counts.recorded,
-	                           &view->counts.dropped,   &view->counts.early,
-	                           &view->counts.untracked, &view->counts.unbalanced,
-	                           &view->counts.lost};
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(view->run->db, sql, &s);
-
-	if (rc)
-		return rc;
-	rc = wt_report_step(s);
-	for (int i = 0; rc > 0 && i < (int)(sizeof(fields) / sizeof(fields[0])); i++)
-		*fields[i] = (int64_t)sqlite3_column_double(s, i);
-	sqlite3_finalize(s);
-	return rc < 0 ? rc : 0;
-}
-
-static int load(struct view *view, bool is_any_thread)
-{
-	sqlite3 *db = view->run->db;
-	int rc = wt_run_ranges_load(db, NULL, &view->ranges);
-
-	if (rc || !wt_run_has_ranges(db))
-		return rc;
-	rc = load_counts(view);
-	if (!rc)
-		rc = wt_run_ranges_load_kernels(db, false, &view->ranges);
-	if (rc)
-		return rc;
-	view->kernels_unlinked = wt_db_int(db, "SELECT count(*) FROM main.kernel_exec", 0) -
-	                         (int64_t)view->ranges.kernel_count;
-	view->row_count = 2 * view->ranges.name_count;
-	view->rows = calloc(view->row_count + 1, sizeof(*view->rows));
-	if (!view->rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < view->row_count; i++) {
-		view->rows[i].name = i / 2;
-		view->rows[i].type = i % 2 ? WT_RUN_RANGE_START : WT_RUN_RANGE_PUSH;
-		view->rows[i].last_kernel = view->rows[i].last_any = SIZE_MAX;
-	}
-	rc = add_processes(view);
-	if (!rc)
-		rc = wt_run_ranges_assign(&view->ranges, is_any_thread, add_kernel, view);
-	return rc ? rc : wt_run_ranges_assign(&view->ranges, true, count_any, view);
-}
 
 /* ---- output */
 
@@ -297,7 +86,7 @@ static const struct wt_table_column columns[] = {
         {NULL, "RANGE", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WT_TABLE_FLEXIBLE, 12, 0},
 };
 
-static double key_of(const struct row *row, int by)
+static double key_of(const struct wt_range_row *row, int by)
 {
 	switch (by) {
 	case BY_COUNT:
@@ -315,7 +104,7 @@ static double key_of(const struct row *row, int by)
 
 static int compare(const void *left, const void *right, void *by)
 {
-	const struct row *a = left, *b = right;
+	const struct wt_range_row *a = left, *b = right;
 	double x = key_of(a, *(const int *)by), y = key_of(b, *(const int *)by);
 
 	if (x != y)
@@ -325,9 +114,9 @@ static int compare(const void *left, const void *right, void *by)
 	return a->type - b->type;
 }
 
-static void add_row(struct wt_table *table, const struct view *view, const struct row *row)
+static void add_row(struct wt_table *table, const struct view *view, const struct wt_range_row *row)
 {
-	const struct wt_run_range_name *name = &view->ranges.names[row->name];
+	const struct wt_run_range_name *name = &view->sums.ranges.names[row->name];
 	int64_t ended = row->count - row->open;
 	bool is_judged =
 	        row->kernels > row->without_time && row->unjudged_sm_ns < row->kernel_sm_ns;
@@ -371,14 +160,15 @@ static void add_row(struct wt_table *table, const struct view *view, const struc
 
 static void put_counts(struct wt_json *json, const struct view *view)
 {
-	const struct counts *c = &view->counts;
+	const struct wt_range_counts *c = &view->sums.counts;
 	const struct {
 		const char *key;
 		int64_t value;
-	} members[] = {{"begun", c->begun},         {"recorded", c->recorded},
-	               {"dropped", c->dropped},     {"early", c->early},
-	               {"untracked", c->untracked}, {"unbalanced", c->unbalanced},
-	               {"lost", c->lost},           {"kernels_unlinked", view->kernels_unlinked}};
+	} members[] = {
+	        {"begun", c->begun},         {"recorded", c->recorded},
+	        {"dropped", c->dropped},     {"early", c->early},
+	        {"untracked", c->untracked}, {"unbalanced", c->unbalanced},
+	        {"lost", c->lost},           {"kernels_unlinked", view->sums.kernels_unlinked}};
 
 	wt_json_key(json, "ranges");
 	wt_json_object_begin(json);
@@ -408,7 +198,7 @@ static int print_json(const struct view *view, struct wt_table *table)
 
 static void print_losses(struct wt_phrase *line, const struct view *view)
 {
-	const struct counts *c = &view->counts;
+	const struct wt_range_counts *c = &view->sums.counts;
 	char a[WT_TEXT_NUMBER_BYTES];
 
 	if (c->dropped)
@@ -424,9 +214,9 @@ static void print_losses(struct wt_phrase *line, const struct view *view)
 		              wt_text_count(a, c->early));
 	if (c->unbalanced)
 		wt_phrase_add(line, "%s ends without a beginning", wt_text_count(a, c->unbalanced));
-	if (view->kernels_unlinked)
+	if (view->sums.kernels_unlinked)
 		wt_phrase_add(line, "%s kernels in no range, since their call is not known",
-		              wt_text_count(a, view->kernels_unlinked));
+		              wt_text_count(a, view->sums.kernels_unlinked));
 	wt_phrase_end(line);
 }
 
@@ -442,8 +232,8 @@ static int print_text(const struct view *view, struct wt_table *table, size_t mo
 	wt_phrase_add(&line, "run %s", view->run->info.id);
 	if (view->run->info.name[0])
 		wt_phrase_add(&line, "%s", view->run->info.name);
-	wt_phrase_add(&line, "%s ranges", wt_text_count(a, (int64_t)view->ranges.count));
-	wt_phrase_add(&line, "%s names", wt_text_count(b, (int64_t)view->ranges.name_count));
+	wt_phrase_add(&line, "%s ranges", wt_text_count(a, (int64_t)view->sums.ranges.count));
+	wt_phrase_add(&line, "%s names", wt_text_count(b, (int64_t)view->sums.ranges.name_count));
 	wt_phrase_end(&line);
 	printf("TIME..GAPS: of the host; GAPS: no kernel ran meanwhile; KERNELS.. of launches made "
 	       "inside; OTHERS: by other threads meanwhile\n");
@@ -467,13 +257,13 @@ static int print_ranges(const struct ranges_values *values, struct view *view)
 	size_t count = 0, shown;
 	int by = values->by, rc = -ENOMEM;
 
-	for (size_t i = 0; i < view->row_count; i++)
-		if (view->rows[i].count)
-			view->rows[count++] = view->rows[i];
-	qsort_r(view->rows, count, sizeof(*view->rows), compare, &by);
+	for (size_t i = 0; i < view->sums.row_count; i++)
+		if (view->sums.rows[i].count)
+			view->sums.rows[count++] = view->sums.rows[i];
+	qsort_r(view->sums.rows, count, sizeof(*view->sums.rows), compare, &by);
 	shown = limit && (uint64_t)limit < count ? (size_t)limit : count;
 	for (size_t i = 0; table && i < shown; i++)
-		add_row(table, view, &view->rows[i]);
+		add_row(table, view, &view->sums.rows[i]);
 	if (table && values->is_json)
 		rc = print_json(view, table);
 	else if (table && values->is_csv)
@@ -487,7 +277,7 @@ static int print_ranges(const struct ranges_values *values, struct view *view)
 /* No rows: what may be the reason. */
 static int explain_none(const struct view *view)
 {
-	const struct counts *c = &view->counts;
+	const struct wt_range_counts *c = &view->sums.counts;
 	char a[WT_TEXT_NUMBER_BYTES];
 
 	if (!wt_run_has_ranges(view->run->db))
@@ -510,7 +300,7 @@ static int show(const struct ranges_values *values, struct view *view)
 	int code = WT_EXIT_FAILED;
 
 	if (!rc)
-		rc = load(view, values->is_any_thread);
+		rc = wt_range_sums_load(db, values->is_any_thread, &view->sums);
 	if (!rc)
 		rc = wt_report_load_losses(db, &view->losses);
 	if (rc)
@@ -519,7 +309,7 @@ static int show(const struct ranges_values *values, struct view *view)
 	else
 		code = print_ranges(values, view);
 	sqlite3_exec(db, "RELEASE ranges", NULL, NULL, NULL);
-	if (!code && !view->ranges.count)
+	if (!code && !view->sums.ranges.count)
 		code = explain_none(view);
 	return code;
 }
@@ -539,9 +329,8 @@ static int run_ranges(void *opaque, int operand_count, char **operands)
 	if (code)
 		return code;
 	code = show(values, &view);
-	wt_run_ranges_fini(&view.ranges);
+	wt_range_sums_fini(&view.sums);
 	wt_report_fini(&view.losses);
-	free(view.rows);
 	wt_run_file_close(&run);
 	return code;
 }

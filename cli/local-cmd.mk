@@ -17,7 +17,7 @@ wavetap_SOURCES = \
 	cli/phases.c cli/phases.h \
 	cli/phrase.c cli/phrase.h \
 	cli/program.c cli/program.h \
-	cli/ranges.c cli/ranges.h \
+	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
 	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \
 	cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \

@@ -8,6 +8,8 @@
  *	          launch, config_stat, config_idle, kernel_idle and device. Statements that name
  *	          them without "main." see the selection only
  *
+ * A kernel belongs to a range if its launch was called inside (cli/ranges.h).
+ *
  * A kernel belongs to a time window by its part in it. config_stat (and what is summed from it)
  * counts each kernel that has a part, with that part of its time and of its idle SM-time;
  * kernel_exec and launch have such kernels whole, as recorded. Without a window config_stat
@@ -107,7 +109,8 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run);
  * The same for readers of whole devices, whose SMs all kernels share: --from, --to, --device, and
  * --rank as "the devices of these ranks", which must be theirs alone, or else nothing can be
  * told: WT_EXIT_NO_DATA. Only the view `device` is hidden. --kernel makes temp.wt_kernel (kernel_id)
- * and is the reader's.
+ * and is the reader's. --range is refused: its
+ * kernels run later, beside those of others.
  */
 int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run);
 

@@ -29,6 +29,7 @@ libwavetap_so_SOURCES = \
 	libintercept/names.c \
 	libintercept/nvtx.c \
 	libintercept/nvtx_abi.h \
+	libintercept/range_text.c \
 	libintercept/ranges.c \
 	libintercept/ranges.h \
 	libintercept/segment.c \

@@ -8,14 +8,10 @@
  *
  * Who closes an entry is decided by one exchange, for the exit handler takes what other threads have
  * open. Counters go to the segment; before there is one, here.
- *
- * Texts that the application registers (domains, strings) are kept in a mapping of their own, which
- * a forked child inherits: it holds their addresses.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <wchar.h>
 
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
@@ -26,18 +22,10 @@
 #define OPEN_MAX 2048 /* a power of two */
 #define OPEN_TRIES 64
 #define ID_UNTRACKED UINT64_C(0xffff) /* low half of an id: its range found no room */
-#define TEXTS_BYTES (256u * 1024u)
 #define RING_KEPT 4 /* ranges leave this part of the ring to launches */
 
 #define OPEN UINT64_C(1)
 #define TAKEN UINT64_C(2) /* being filled, or emptied: not to be used again yet */
-
-/* Text of a range as its record has it, or of a domain. */
-struct text {
-	uint8_t length;
-	uint8_t is_cut;
-	char bytes[WT_RANGE_TEXT_BYTES];
-};
 
 struct entry {
 	_Atomic uint64_t state; /* 0 = closed. Of a stack: OPEN. Of the table: its id. Or TAKEN */
@@ -45,7 +33,7 @@ struct entry {
 	const void *domain;
 	uint32_t tid;
 	uint16_t depth;
-	struct text name;
+	struct wt_range_copy name;
 };
 
 struct stack {
@@ -68,8 +56,6 @@ struct table {
 };
 
 static _Atomic(struct table *) the_table;
-static _Atomic(uint8_t *) the_texts;
-static _Atomic uint64_t texts_used;
 
 /* 16 bytes of static TLS. */
 static __thread struct {
@@ -80,7 +66,7 @@ static __thread struct {
 
 /* ---- memory */
 
-static void *map(size_t bytes, bool is_wiped)
+void *wt_ranges_map(size_t bytes, bool is_wiped)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -97,20 +83,15 @@ bool wt_ranges_begin(void)
 {
 	int saved_errno = errno;
 	struct table *no_table = NULL, *table;
-	uint8_t *no_texts = NULL, *texts;
+	bool has_texts = wt_range_texts_begin();
 
-	if (!atomic_load(&the_texts)) {
-		texts = map(TEXTS_BYTES, false);
-		if (texts && !atomic_compare_exchange_strong(&the_texts, &no_texts, texts))
-			munmap(texts, TEXTS_BYTES);
-	}
 	if (!atomic_load(&the_table)) {
-		table = map(sizeof(*table), true);
+		table = wt_ranges_map(sizeof(*table), true);
 		if (table && !atomic_compare_exchange_strong(&the_table, &no_table, table))
 			munmap(table, sizeof(*table));
 	}
 	errno = saved_errno;
-	return wt_fork_page() && atomic_load(&the_texts) && atomic_load(&the_table);
+	return has_texts && wt_fork_page() && atomic_load(&the_table);
 }
 
 /* The table, as this process's own; NULL: there is none. */
@@ -150,116 +131,6 @@ void wt_ranges_move_early(struct wt_view *view)
 #undef MOVE
 }
 
-/* ---- texts */
-
-/* Cuts before a character that would not be whole. */
-static void cut(struct text *text)
-{
-	text->is_cut = 1;
-	while (text->length && ((uint8_t)text->bytes[text->length] & 0xc0) == 0x80)
-		text->length--;
-}
-
-static void take_ascii(struct text *text, const char *from)
-{
-	size_t length = strnlen(from, WT_RANGE_TEXT_BYTES + 1);
-
-	text->length = (uint8_t)(length < WT_RANGE_TEXT_BYTES ? length : WT_RANGE_TEXT_BYTES - 1);
-	memcpy(text->bytes, from, length < WT_RANGE_TEXT_BYTES ? length : WT_RANGE_TEXT_BYTES);
-	if (length >= WT_RANGE_TEXT_BYTES)
-		cut(text);
-}
-
-static size_t utf8(uint32_t c, char out[4])
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-		c = 0xfffd;
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
-static void take_unicode(struct text *text, const wchar_t *from)
-{
-	char bytes[4];
-
-	for (; *from; from++) {
-		size_t count = utf8((uint32_t)*from, bytes);
-
-		if (text->length + count >= WT_RANGE_TEXT_BYTES) {
-			text->is_cut = 1;
-			return;
-		}
-		memcpy(text->bytes + text->length, bytes, count);
-		text->length = (uint8_t)(text->length + count);
-	}
-}
-
-/* Is it surely one of the texts that we gave out? */
-static bool is_kept(const void *text)
-{
-	const uint8_t *texts = atomic_load_explicit(&the_texts, memory_order_acquire);
-	uintptr_t offset = (uintptr_t)text - (uintptr_t)texts;
-
-	return texts && offset < TEXTS_BYTES && offset % sizeof(struct text) == 0 &&
-	       offset + sizeof(struct text) <= wt_load_acquire(&texts_used);
-}
-
-static void take(struct text *text, enum wt_range_text how, const void *from)
-{
-	text->length = text->is_cut = 0;
-	if (!from)
-		return;
-	if (how == WT_RANGE_TEXT_ASCII)
-		take_ascii(text, from);
-	else if (how == WT_RANGE_TEXT_UNICODE)
-		take_unicode(text, from);
-	else if (how == WT_RANGE_TEXT_KEPT && is_kept(from))
-		memcpy(text, from, sizeof(*text));
-}
-
-/* Given out when there is no room: no text. Not among the kept ones. */
-static const struct text no_text;
-
-const void *wt_range_keep_text(enum wt_range_text how, const void *from)
-{
-	uint8_t *texts = atomic_load_explicit(&the_texts, memory_order_acquire);
-	struct text text = {0};
-	uint64_t used;
-
-	take(&text, how, from);
-	if (!texts || !text.length)
-		return &no_text;
-	used = wt_load_acquire(&texts_used);
-	do {
-		/* Slots before `used` may still be in the making: then a text is there twice. */
-		for (uint64_t at = 0; at < used; at += sizeof(text))
-			if (!memcmp(texts + at, &text, sizeof(text)))
-				return texts + at;
-		if (used + sizeof(text) > TEXTS_BYTES)
-			return &no_text;
-	} while (!atomic_compare_exchange_strong(&texts_used, &used, used + sizeof(text)));
-	memcpy(texts + used, &text, sizeof(text));
-	return texts + used;
-}
-
 /* ---- records */
 
 /* The last quarter of the ring is for launches: a flood of ranges must not push them out. */
@@ -273,13 +144,13 @@ static bool has_room(const struct wt_ring *ring)
 
 static void put_text(struct wt_range *record, const struct entry *entry)
 {
-	struct text domain;
+	struct wt_range_copy domain;
 	size_t room;
 
-	take(&domain, WT_RANGE_TEXT_KEPT, entry->domain);
+	wt_range_take(&domain, WT_RANGE_TEXT_KEPT, entry->domain);
 	if (domain.length > WT_RANGE_DOMAIN_BYTES) {
 		domain.length = WT_RANGE_DOMAIN_BYTES;
-		cut(&domain);
+		wt_range_cut(&domain);
 	}
 	memcpy(record->text, domain.bytes, domain.length);
 	record->domain_bytes = domain.length;
@@ -288,10 +159,10 @@ static void put_text(struct wt_range *record, const struct entry *entry)
 	room = WT_RANGE_TEXT_BYTES - domain.length;
 	record->name_bytes = entry->name.length;
 	if (entry->name.length > room) {
-		struct text name = entry->name;
+		struct wt_range_copy name = entry->name;
 
 		name.length = (uint8_t)room;
-		cut(&name);
+		wt_range_cut(&name);
 		record->name_bytes = name.length;
 		record->flags |= WT_RANGE_NAME_CUT;
 	}
@@ -395,7 +266,7 @@ static int push(struct table *table, const void *domain, enum wt_range_text how,
 		return (int)(stack->used + stack->lost++);
 	}
 	entry = &stack->entry[stack->used];
-	take(&entry->name, how, text);
+	wt_range_take(&entry->name, how, text);
 	entry->domain = domain;
 	entry->tid = wt_tid();
 	entry->depth = level_in(stack, domain);
@@ -475,7 +346,7 @@ static uint64_t start(struct table *table, const void *domain, enum wt_range_tex
 		if (wt_load_relaxed(&entry->state) ||
 		    !atomic_compare_exchange_strong(&entry->state, &expected, TAKEN))
 			continue;
-		take(&entry->name, how, text);
+		wt_range_take(&entry->name, how, text);
 		entry->domain = domain;
 		entry->tid = wt_tid();
 		entry->depth = 0;

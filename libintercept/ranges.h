@@ -9,6 +9,7 @@
 #define WT_RANGES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "schema/wt_segment.h"
@@ -21,6 +22,13 @@ enum wt_range_text {
 	WT_RANGE_TEXT_ASCII = 1, /* const char *, UTF-8 */
 	WT_RANGE_TEXT_UNICODE = 2, /* const wchar_t * */
 	WT_RANGE_TEXT_KEPT = 3, /* what wt_range_keep_text() gave */
+};
+
+/* A text as records have it. */
+struct wt_range_copy {
+	uint8_t length;
+	uint8_t is_cut;
+	char bytes[WT_RANGE_TEXT_BYTES];
 };
 
 /* Maps what ranges need, once; false: no memory, and none will be recorded. */
@@ -39,6 +47,17 @@ void wt_range_end(uint64_t id);
 
 /* A copy of a text, each text once, that stays valid also in a forked child. Never NULL. */
 const void *wt_range_keep_text(enum wt_range_text how, const void *text);
+
+/* ---- between ranges.c and range_text.c */
+
+void wt_range_take(struct wt_range_copy *text, enum wt_range_text how, const void *from);
+/* Cuts before a character that would not be whole. */
+void wt_range_cut(struct wt_range_copy *text);
+bool wt_range_texts_begin(void);
+/* Zeroed private memory, which fork wipes or not; NULL: none. */
+void *wt_ranges_map(size_t bytes, bool is_wiped);
+
+/* ---- the life of the segment */
 
 /* Once the segment exists, and again before the process says that it has finished: counts what was
  * counted before there was a segment. */

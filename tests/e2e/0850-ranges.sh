@@ -183,6 +183,14 @@ is "$(sql "SELECT launches_attempted, launches_stored, launches_dropped FROM los
 is "$(sql "SELECT begun, dropped > 10000, recorded > 1000, begun - recorded - dropped FROM range_count")" "20020|1|1|0" \
   "flood: ranges were, and are counted"
 
+# A name for each request: the dictionary has an end.
+export WAVETAP_RUN=names
+WAVETAP_SHM_BYTES=67108864 tap "$fake/app_nvtx" none names >/dev/null 2>&1
+settle
+is "$(ranges)" "70000|70000|0|0|0|0" "70,000 names: all ranges are recorded"
+is "$(sql "SELECT (SELECT count(*) FROM range_name), count(*) FROM range WHERE name = '(other names)'")" "65537|4464" \
+  "... those beyond 65,536 under one name"
+
 # ---- left alone
 
 export WAVETAP_RUN=unused
@@ -226,7 +234,7 @@ tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
 is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=$library" "getenv: one name more"
 NVTX_INJECTION64_PATH=else tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
 is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=else" "... unless somebody set it"
-NVTX_INJECTION64_PATH= tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
+NVTX_INJECTION64_PATH="" tap "$fake/app_nvtx" environment >"$work/out" 2>"$work/err"
 is "$(cat "$work/err")|$(head -n 1 "$work/out")" "|injection=" "... to nothing, too"
 settle
 is "$(LD_PRELOAD=$library env | grep -c NVTX)" 0 "the environment itself is unchanged"

@@ -11,6 +11,7 @@
  *	deep       100 ranges in one another
  *	unbalanced three pops and two ends too many
  *	flood      20,000 ranges without a launch
+ *	names      70,000 ranges, each with a name of its own
  *	open       ranges that never end
  *	fork       a child that uses ranges, and one that pops what its parent has pushed
  *	early      a range that ends before the first launch
@@ -381,6 +382,17 @@ static void part_flood(void)
 	}
 }
 
+static void part_names(void)
+{
+	char name[32];
+
+	for (int i = 0; i < 70000; i++) {
+		snprintf(name, sizeof(name), "request %d", i);
+		nv_push_a(name);
+		nv_pop();
+	}
+}
+
 static void part_open(void)
 {
 	struct open_range started = {"start",  "", "never ended",         TID(), 0,
@@ -457,7 +469,7 @@ static void part_mark(void)
 /* getenv must say what the environment says, for every name that is in it and some that are not. */
 static void part_environment(void)
 {
-	const char *injection;
+	const char *injection, *set;
 	char name[256];
 
 	for (char **at = environ; *at; at++) {
@@ -474,7 +486,8 @@ static void part_environment(void)
 	    getenv("") || getenv("NVTX_INJECTION64_PATHS"))
 		fprintf(stderr, "app_nvtx: getenv knows what is not there\n");
 	setenv("APP_NVTX_NONE", "1", 1);
-	if (!getenv("APP_NVTX_NONE") || strcmp(getenv("APP_NVTX_NONE"), "1"))
+	set = getenv("APP_NVTX_NONE");
+	if (!set || strcmp(set, "1"))
 		fprintf(stderr, "app_nvtx: getenv does not see what was set\n");
 	unsetenv("APP_NVTX_NONE");
 	if (getenv("APP_NVTX_NONE"))
@@ -506,21 +519,14 @@ static const struct {
 	void (*run)(void);
 	bool is_before_gpu;
 } parts[] = {
-        {"steps", part_steps, false},
-        {"threads", part_threads, false},
-        {"cross", part_cross, false},
-        {"domains", part_domains, false},
-        {"deep", part_deep, false},
-        {"unbalanced", part_unbalanced, false},
-        {"flood", part_flood, false},
-        {"open", part_open, false},
-        {"fork", part_fork, false},
-        {"early", part_early, true},
-        {"none", part_none, false},
-        {"mark", part_mark, false},
-        {"pause", part_pause, false},
-        {"kill", part_kill, false},
-        {"environment", part_environment, true},
+        {"steps", part_steps, false}, {"threads", part_threads, false},
+        {"cross", part_cross, false}, {"domains", part_domains, false},
+        {"deep", part_deep, false},   {"unbalanced", part_unbalanced, false},
+        {"flood", part_flood, false}, {"names", part_names, false},
+        {"open", part_open, false},   {"fork", part_fork, false},
+        {"early", part_early, true},  {"none", part_none, false},
+        {"mark", part_mark, false},   {"pause", part_pause, false},
+        {"kill", part_kill, false},   {"environment", part_environment, true},
 };
 
 static void run_part(const char *name)

@@ -286,6 +286,7 @@ section_nvtx() {
   run_bare "$bare" "$python" "$here/cover/cover_nvtx.py"
   ended nvtx bare "$bare" $? || return
   report nvtx bare ok "$(grep '^returned' "$bare.out")"
+  judge nvtx bare 'nobody listens without wavetap' "$bare.heard" grep -c '^returned \[-2, -2, -2, -2\]' "$bare.out"
   for mode in $MODES; do
     log=$work/nvtx-$mode
     run_observed "$mode" "$log.d" "$log" "$python" "$here/cover/cover_nvtx.py"
@@ -304,7 +305,7 @@ section_nvtx() {
   for pair in 1 2 3; do
     for heard in 0 1; do
       log=$work/nvtx-train-$heard-$pair
-      WAVETAP_NVTX=$heard run_observed preload "$log.d" "$log" "$python" "$here/train.py" eager --steps 60
+      run_observed preload "$log.d" "$log" env WAVETAP_NVTX="$heard" "$python" "$here/train.py" eager --steps 60
       ended nvtx "heard=$heard" "$log" $? || return
       report nvtx "heard=$heard" ok "$(grep '^TRAIN' "$log.out" | tail -n 1)"
     done
@@ -312,7 +313,8 @@ section_nvtx() {
   env WAVETAP_DIR="$log.d" "$build/wavetap" ranges --by count 2>&1 | head -n 30
   # Another injection is left alone.
   log=$work/nvtx-other
-  NVTX_INJECTION64_PATH=/nonexistent/tool.so run_observed preload "$log.d" "$log" "$python" "$here/cover/cover_nvtx.py"
+  run_observed preload "$log.d" "$log" env NVTX_INJECTION64_PATH=/nonexistent/tool.so "$python" \
+    "$here/cover/cover_nvtx.py"
   ended nvtx other "$log" $? || return
   judge nvtx other 'nobody listens where another tool was named' "$log.heard" \
     grep -c '^returned \[-2, -2, -2, -2\]' "$log.out"
