@@ -101,6 +101,7 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .is_judged = row->is_judged,
 	        .is_collective = load->is_collective[load->next_at],
 	};
+	const struct wt_ledger_observer *observer = load->observer;
 	int rc = wt_sweep_add(&load->sweep, &kernel);
 
 	if (rc == -EINVAL || rc == -EBUSY) {
@@ -108,6 +109,8 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 		return 0;
 	}
 	load->device->kernels++;
+	if (!rc && observer && observer->row)
+		rc = observer->row(observer->arg, load->device, row, kernel.is_collective);
 	return rc;
 }
 
@@ -296,6 +299,8 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
 		rc = wt_facts_load(load->db, &load->facts);
+	if (!rc && load->observer && load->observer->begin)
+		rc = load->observer->begin(load->observer->arg, load->db, load->ledger);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
 		rc = load_device(load, &load->ledger->devices[i]);
 	return rc;
@@ -315,13 +320,8 @@ static void drop_unused(struct wt_ledger *ledger)
 	ledger->kernel_count = kept;
 }
 
-int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
-{
-	return wt_ledger_load_buckets(db, select, 0, ledger);
-}
-
-int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
-                           struct wt_ledger *ledger)
+static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
+                       const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
 {
 	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
@@ -331,6 +331,7 @@ int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t 
 		return rc;
 	load->db = db;
 	load->ledger = ledger;
+	load->observer = observer;
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
 	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 	if (!rc)
@@ -347,6 +348,23 @@ int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t 
 	free(load->is_collective);
 	free(load);
 	return rc;
+}
+
+int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, NULL, ledger);
+}
+
+int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
+                           struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, bucket_ns, NULL, ledger);
+}
+
+int wt_ledger_load_observed(sqlite3 *db, const struct wt_select *select,
+                            const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, observer, ledger);
 }
 
 void wt_ledger_fini(struct wt_ledger *ledger)
