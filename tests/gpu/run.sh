@@ -11,7 +11,7 @@
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
-# Sections: occupancy waves tail gaps coverage link eager compile profiler profiler-compile
+# Sections: occupancy waves tail gaps causes coverage link eager compile profiler profiler-compile
 # preload-vs-run ranks cost; all of them by default; and, only if named, record: recordings for
 # tests/data into $OUT/recordings. Each workload runs under plain LD_PRELOAD= and,
 # but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
@@ -20,7 +20,7 @@
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
-SECTIONS='occupancy waves tail gaps coverage link eager compile profiler profiler-compile preload-vs-run'
+SECTIONS='occupancy waves tail gaps causes coverage link eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost"
 MORE_SECTIONS=record
 MODES='preload run'
@@ -184,6 +184,24 @@ section_gaps() {
   cat "$log.check.txt"
 }
 
+# Programs in which one cause dominates: diagnose must name it first.
+section_causes() {
+  causes_of torch "$python" "$here/causes.py"
+  causes_of native "$build/causes_native"
+}
+
+# causes_of NAME COMMAND...: the program observed, and each of its parts judged.
+causes_of() {
+  log=$work/causes-$1 which=$1
+  shift
+  run_observed preload "$log.d" "$log" "$@"
+  ended causes "$which" "$log" $? || return
+  judge causes "$which" causes "$log.check" "$python" "$here/causes_check.py" "$build/wavetap" \
+    "$log.out" "$log.d"
+  cat "$log.check.txt"
+  judge causes "$which" loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+}
+
 # train_section NAME ARGUMENT...: train.py bare and observed: same work, nothing lost.
 train_section() {
   name=$1
@@ -288,6 +306,7 @@ run_section() {
     occupancy) section_occupancy ;;
     waves | tail) truth_section "$1" ;;
     gaps) section_gaps ;;
+    causes) section_causes ;;
     coverage) section_coverage ;;
     link) section_link ;;
     eager) train_section eager eager ;;
