@@ -28,7 +28,8 @@ int64_t wt_gaps_kernel(struct wt_gaps *gaps, int64_t kernel_id)
 
 static const enum wt_family chain_families[2] = {WT_FAMILY_LAUNCH_BOUND, WT_FAMILY_TURNAROUND};
 
-int wt_chain_take(struct wt_gaps *gaps, struct wt_gap_parts *parts, const struct wt_ledger_row *next)
+int wt_chain_take(struct wt_gaps *gaps, struct wt_gap_parts *parts,
+                  const struct wt_ledger_row *next)
 {
 	double sms = (double)gaps->device->sms;
 	struct wt_chain *chain = &gaps->chain;
@@ -94,4 +95,3 @@ void wt_chain_end(struct wt_gaps *gaps, enum wt_family family)
 	chain->count = chain->busy_ns = chain->idle_ns = chain->gaps = 0;
 	chain->touched_count = 0;
 }
-

@@ -6,6 +6,9 @@
  * is measured with its own clock around just that; a profiler must find it before that kernel.
  * The launch storm plants nothing by itself: all of its time without a kernel is launching.
  *
+ * After each phase also "CAUSES {json}": when it began and ended, and the kind of finding that
+ * `wavetap diagnose` must show first of that time (tests/gpu/causes_check.py).
+ *
  * Plain C on the driver API, PTX text: runs on a real GPU and on the simulated one. One thread.
  *
  *	app_gaps [--repeat N] [--dependency] [--copy-mib M]
@@ -43,17 +46,23 @@ struct gaps {
 	unsigned int blocks;
 	uint64_t cycles, storm_cycles;
 	int repeat;
+	int64_t edge_ns; /* CLOCK_REALTIME */
 	size_t copy_bytes;
 	wtcu_deviceptr device_memory;
 	void *host_memory;
 };
 
-static int64_t now_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static void sleep_ns(int64_t ns)
@@ -84,12 +93,21 @@ static void edge(struct gaps *g)
 {
 	run(g, function(g, "gap_edge"), g->stream, g->cycles);
 	APP_CHECK(app.ctx_sync());
+	g->edge_ns = clock_ns(CLOCK_REALTIME);
 }
 
-static void told(const char *cause, int64_t planted_ns)
+static void told_finding(const struct gaps *g, const char *phase, const char *kind)
+{
+	printf("CAUSES {\"part\": \"gap_%s\", \"from_ns\": %lld, \"to_ns\": %lld, "
+	       "\"expect\": [\"%s\"]}\n",
+	       phase, (long long)g->edge_ns, (long long)clock_ns(CLOCK_REALTIME), kind);
+	fflush(stdout);
+}
+
+static void told(const struct gaps *g, const char *cause, const char *kind, int64_t planted_ns)
 {
 	printf("planted %s gap_%s %lld\n", cause, cause, (long long)planted_ns);
-	fflush(stdout);
+	told_finding(g, cause, kind);
 }
 
 static void plant_host(struct gaps *g)
@@ -106,7 +124,7 @@ static void plant_host(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("host", sum_ns);
+	told(g, "host", "host", sum_ns);
 }
 
 static void sleep_and_add(void *sum)
@@ -132,7 +150,7 @@ static void plant_sync(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("sync", sum_ns);
+	told(g, "sync", "sync", sum_ns);
 }
 
 static void plant_alloc(struct gaps *g)
@@ -155,7 +173,7 @@ static void plant_alloc(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("alloc", sum_ns);
+	told(g, "alloc", "alloc", sum_ns);
 }
 
 /* A module of another text each time, so that no cache has it. */
@@ -181,7 +199,7 @@ static void plant_load(struct gaps *g)
 		APP_CHECK(app.stream_sync(g->stream));
 	}
 	free(text);
-	told("load", sum_ns);
+	told(g, "load", "load", sum_ns);
 }
 
 static void plant_copy(struct gaps *g)
@@ -199,7 +217,7 @@ static void plant_copy(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("copy", sum_ns);
+	told(g, "copy", "copy-exposed", sum_ns);
 }
 
 /* The kernel is launched at once, behind an event that a sleeping host function holds back. */
@@ -226,7 +244,7 @@ static void plant_dependency(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("dependency", sum_ns);
+	told(g, "dependency", "dependency", sum_ns);
 }
 
 static void plant_storm(struct gaps *g)
@@ -238,6 +256,8 @@ static void plant_storm(struct gaps *g)
 		run(g, f, g->stream, g->storm_cycles);
 	APP_CHECK(app.stream_sync(g->stream));
 	printf("storm launch gap_storm 0\n");
+	/* By what the driver and the GPU take for a launch. */
+	told_finding(g, "storm", "small-kernels\", \"launch-bound\", \"turnaround");
 }
 
 static void setup(struct gaps *g)

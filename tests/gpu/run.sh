@@ -180,8 +180,10 @@ section_gaps() {
   done
   judge gaps preload causes "$log.check" "$python" "$here/check_gaps.py" "$log.out" "$log.gaps" \
     "$log.ledger"
+  judge gaps preload findings "$log.findings" "$python" "$here/causes_check.py" "$build/wavetap" \
+    "$log.out" "$log.d"
   judge gaps preload loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
-  cat "$log.check.txt"
+  cat "$log.check.txt" "$log.findings.txt"
 }
 
 # Programs in which one cause dominates: diagnose must name it first.
