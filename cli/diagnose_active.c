@@ -47,13 +47,14 @@ static struct wt_finding *add_busy(struct wt_diagnosing *work, const char *kind,
 static int find_variance(struct wt_diagnosing *work)
 {
 	static const char sql[] =
-	        "SELECT c.kernel_id, sum(iif(u, s.launches, 0)), 1.0 *"
-	        " sum(iif(u, s.time_ns - s.launches * s.min_ns, 0)) / sum(s.time_ns),"
+	        "SELECT c.kernel_id, total(iif(u, s.launches, 0)),"
+	        " total(iif(u, s.time_ns - s.launches * s.min_ns, 0)) / total(s.time_ns),"
 	        " min(iif(u, s.min_ns, NULL)), max(iif(u, s.max_ns, NULL)),"
 	        " max(iif(u, sqrt(s.m2_ns2 / s.launches) * s.launches / s.time_ns, 0))"
 	        " FROM (SELECT *, launches >= ?1 AND max_ns > 2 * min_ns AND time_ns > 0"
 	        "  AND sqrt(m2_ns2 / launches) * launches > 0.5 * time_ns AS u FROM config_stat) s"
-	        " JOIN config c USING (config_id) GROUP BY 1 HAVING sum(u) > 0 AND sum(s.time_ns) "
+	        " JOIN config c USING (config_id) GROUP BY 1 HAVING sum(u) > 0 AND "
+	        "total(s.time_ns) "
 	        "> 0";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(work->db, sql, &s);
@@ -119,13 +120,13 @@ static struct rank *find_rank(struct ranks *ranks, int64_t process_id, int64_t d
 static const char shapes_sql[] =
         "WITH g AS (SELECT c.kernel_id, c.grid_x, c.grid_y, c.grid_z, c.block_x, c.block_y,"
         " c.block_z, c.dynamic_smem_bytes AS smem, s.process_id, c.device_id,"
-        " sum(s.launches) AS n, sum(s.time_ns) AS t FROM config_stat s JOIN config c USING "
+        " sum(s.launches) AS n, total(s.time_ns) AS t FROM config_stat s JOIN config c USING "
         "(config_id)"
         " GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 HAVING n >= ?1),"
-        " m AS (SELECT *, min(1.0 * t / n) OVER shape AS least, count(*) OVER shape AS groups"
+        " m AS (SELECT *, min(t / n) OVER shape AS least, count(*) OVER shape AS groups"
         " FROM g WINDOW shape AS (PARTITION BY kernel_id, grid_x, grid_y, grid_z, block_x,"
         " block_y, block_z, smem))"
-        " SELECT kernel_id, m.process_id, m.device_id, p.pid, p.rank, sum(1.0 * t), sum(least * n)"
+        " SELECT kernel_id, m.process_id, m.device_id, p.pid, p.rank, total(t), total(least * n)"
         " FROM m JOIN proc p ON p.process_id = m.process_id WHERE groups > 1"
         " GROUP BY 1, 2, 3 ORDER BY 1";
 
@@ -160,7 +161,7 @@ static int load_kernel_times(struct wt_diagnosing *work, double *time_ns)
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(work->db,
-	                           "SELECT c.kernel_id, sum(1.0 * s.time_ns) FROM config_stat s"
+	                           "SELECT c.kernel_id, total(s.time_ns) FROM config_stat s"
 	                           " JOIN config c USING (config_id) GROUP BY 1",
 	                           &s);
 
@@ -329,7 +330,7 @@ static int find_occupancy(struct wt_diagnosing *work)
 {
 	static const char sql[] =
 	        "SELECT c.kernel_id, c.config_id, c.occupancy, c.limiter, sum(s.launches),"
-	        " 1.0 * sum(s.time_ns), c.static_smem_bytes + c.dynamic_smem_bytes,"
+	        " total(s.time_ns), c.static_smem_bytes + c.dynamic_smem_bytes,"
 	        " c.occupancy < ?1 AND c.blocks >= c.resident_blocks AND"
 	        " (c.limiter LIKE '%registers%' OR c.limiter LIKE '%shared%') AS is_low"
 	        " FROM config_stat s JOIN config c USING (config_id) GROUP BY 1, 2 ORDER BY 1, 6 "

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #include "cli/report_sql.h"
 
 #define RANKS_NAMED 4
+#define NS_MAX 9e18
 
 struct one {
 	int64_t process_id, device_id, kernel_id;
@@ -29,7 +31,8 @@ struct one {
 struct member {
 	int64_t process_id, pid, rank;
 	bool has_rank;
-	int64_t waited_ns, last; /* last: collectives for which it was the last to come */
+	double waited_ns; /* damaged times may sum beyond 64 bits */
+	int64_t last; /* collectives for which it was the last to come */
 };
 
 struct intervals {
@@ -100,7 +103,8 @@ static int load_kernel(struct wt_diagnosing *work, int64_t kernel_id, struct com
 	int rc = wt_report_prepare(
 	        work->db,
 	        "SELECT e.process_id, c.device_id, e.start_ns, e.end_ns FROM main.kernel_exec e"
-	        " JOIN config c USING (config_id) WHERE c.kernel_id = ?1 AND e.end_ns > e.start_ns"
+	        " JOIN config c USING (config_id) WHERE c.kernel_id = ?1 AND e.start_ns >= 0"
+	        " AND e.end_ns > e.start_ns"
 	        " ORDER BY e.process_id, e.start_ns",
 	        &s);
 
@@ -169,7 +173,7 @@ static void match(struct comm *comm, const struct wt_ledger *ledger, struct one 
 
 		ones[i].wait_until_ns = last_ns;
 		if (member)
-			member->waited_ns += last_ns - ones[i].start_ns;
+			member->waited_ns += (double)(last_ns - ones[i].start_ns);
 	}
 }
 
@@ -195,7 +199,8 @@ static int load_others(struct wt_diagnosing *work, int64_t device_id, struct int
 	int rc = wt_report_prepare(
 	        work->db,
 	        "SELECT c.kernel_id, e.start_ns, e.end_ns FROM main.kernel_exec e JOIN config c "
-	        "USING (config_id) WHERE c.device_id = ?1 AND e.end_ns > ?2 AND e.start_ns < ?3",
+	        "USING (config_id) WHERE c.device_id = ?1 AND e.end_ns > ?2 AND e.start_ns < ?3"
+	        " AND e.end_ns > e.start_ns",
 	        &s);
 
 	if (rc)
@@ -297,7 +302,8 @@ static void say_waits(struct comm *comm, struct wt_finding *finding)
 	for (size_t i = 0; i < comm->member_count && i < RANKS_NAMED; i++) {
 		WT_EVIDENCE(finding, "%s", i ? ", " : "");
 		say_member(&comm->members[i], finding);
-		WT_EVIDENCE(finding, " %s", wt_text_ns(a, comm->members[i].waited_ns));
+		WT_EVIDENCE(finding, " %s",
+		            wt_text_ns(a, (int64_t)fmin(comm->members[i].waited_ns, NS_MAX)));
 	}
 	if (comm->member_count > RANKS_NAMED)
 		WT_EVIDENCE(finding, ", and %zu more", comm->member_count - RANKS_NAMED);

@@ -3,6 +3,7 @@
  * the file.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/diagnose_impl.h"
@@ -52,7 +53,7 @@ static int name_copies(struct wt_diagnosing *work, bool is_pageable, struct wt_f
 {
 	static const char sql[] =
 	        "SELECT CASE WHEN is_memset THEN 0 ELSE copy_kind END, src_kind, dst_kind, "
-	        "count(*), sum(bytes), sum(min(end_ns, ?3) - max(start_ns, ?2)) FROM copy"
+	        "count(*), total(bytes), total(min(end_ns, ?3) - max(start_ns, ?2)) FROM copy"
 	        " WHERE end_ns > start_ns AND start_ns < ?3 AND end_ns > ?2"
 	        " AND (" WT_COPY_IS_PAGEABLE ") = ?1"
 	        " GROUP BY 1, iif(is_memset, 0, src_kind), dst_kind ORDER BY 6 DESC LIMIT ?4";
@@ -77,8 +78,9 @@ static int name_copies(struct wt_diagnosing *work, bool is_pageable, struct wt_f
 		WT_EVIDENCE(finding, "%s %s times, %s, %s",
 		            wt_copy_memory_name(sqlite3_column_int(s, 2)),
 		            wt_text_count(count, sqlite3_column_int64(s, 3)),
-		            wt_text_bytes(bytes, (uint64_t)sqlite3_column_int64(s, 4)),
-		            wt_text_ns(time, sqlite3_column_int64(s, 5)));
+		            wt_text_bytes(bytes, (uint64_t)fmax(0, fmin(sqlite3_column_double(s, 4),
+		                                                        1.8e19))),
+		            wt_text_ns(time, (int64_t)fmin(sqlite3_column_double(s, 5), 9e18)));
 	}
 	sqlite3_finalize(s);
 	return rc;

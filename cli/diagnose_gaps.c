@@ -84,7 +84,9 @@ static int take(struct wt_gaps *gaps, const struct wt_gap_parts *parts,
 
 static bool is_small(const struct wt_ledger_row *row)
 {
-	return !row->is_graph_node && row->end_ns - row->start_ns < WT_DIAGNOSE_SMALL_KERNEL_NS;
+	/* Unsigned: a row that the sweep refuses may have any times. */
+	return !row->is_graph_node &&
+	       (uint64_t)row->end_ns - (uint64_t)row->start_ns < WT_DIAGNOSE_SMALL_KERNEL_NS;
 }
 
 /* Part of the gap in which pageable memory was copied. */
@@ -178,7 +180,7 @@ static void share_new_kernel(struct wt_gaps *gaps, const struct wt_ledger_gap *g
 	}
 }
 
-/* Has the thread that launched K launched a graph before, and nothing waited since? */
+/* Did the same thread launch a graph before K's, or anyone into the same stream, and nothing waited since? */
 static bool is_graph_break(const struct wt_gaps *gaps, const struct wt_ledger_gap *gap)
 {
 	const struct wt_ledger_row *next = gap->next, *before = &gaps->graph;
@@ -186,7 +188,8 @@ static bool is_graph_break(const struct wt_gaps *gaps, const struct wt_ledger_ga
 
 	return next->is_graph_node && next->has_call && gaps->has_graph && before->has_call &&
 	       before->process_id == next->process_id &&
-	       before->call.thread32 == next->call.thread32 &&
+	       (before->call.thread32 == next->call.thread32 ||
+	        before->call.stream == next->call.stream) &&
 	       before->launch_seq != next->launch_seq && !gap->facts->is_same_graph_launch &&
 	       gaps->eager_since <= WT_DIAGNOSE_EAGER_MAX && idle_ns > gaps->graph_gap_ns &&
 	       !has_wait(&gap->facts->syncs, before->call.return_ns, next->call.entry_ns);

@@ -6,7 +6,7 @@
  *
  *   copies by memory; profiler, unknown, startup, after, dependency, graph: as the causes
  *   before the first launch of a kernel: what its process did then is start-up, or late loading
- *   between two launches of graphs by one thread, without a wait: a graph break
+ *   between two launches of graphs by one thread or into one stream, without a wait: a graph break
  *   after a wait of the thread, if it waits after many of its launches: the waiting
  *   in a chain of small kernels: the chain
  *   host and launch: data loading (at the start of a step), the host, launch-bound, by length

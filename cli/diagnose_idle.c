@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,8 +60,8 @@ static const struct family_finding {
          "CUDA_MODULE_LOADING=EAGER moves it to the start."},
         {WT_FAMILY_GRAPH_BREAK, CALLS_NONE, "graph-break",
          "CUDA graph breaks: the host is too late with the next graph", "",
-         "Between two launches of graphs by one thread, which did not wait for the GPU, the GPU "
-         "ran dry: what the host does in between takes longer than the graph runs.",
+         "Between two launches of graphs by one thread or into one stream, without a wait for the "
+         "GPU, it ran dry: what the host does in between takes longer than the graph runs.",
          "One graph for the whole step; capture what is launched in between, too "
          "(torch._dynamo.explain names graph breaks); launch the next graph before the work of the "
          "host."},
@@ -147,7 +148,8 @@ static void name_kernels(struct wt_diagnosing *work, enum wt_family family,
 }
 
 struct call_sum {
-	int64_t count, gap_ns; /* in gaps: calls that were, and for how long */
+	int64_t count; /* calls that were in gaps */
+	double gap_ns; /* for how long; damaged times may sum beyond 64 bits */
 };
 
 static enum calls calls_of(int class, int api)
@@ -202,7 +204,7 @@ static int sum_calls(struct wt_diagnosing *work, enum calls calls, const struct 
 			continue;
 		gap_ns = wt_intervals_overlap_ns(gaps, entry_ns, return_ns);
 		sums[api].count += gap_ns > 0;
-		sums[api].gap_ns += gap_ns;
+		sums[api].gap_ns += (double)gap_ns;
 	}
 	sqlite3_finalize(s);
 	return rc;
@@ -231,8 +233,8 @@ static int name_calls(struct wt_diagnosing *work, const struct family_finding *k
 			break;
 		WT_EVIDENCE(finding, "; %s %s times, %s in gaps", wt_api_name(best),
 		            wt_text_count(count, sums[best].count),
-		            wt_text_ns(time, sums[best].gap_ns));
-		sums[best] = (struct call_sum){0};
+		            wt_text_ns(time, (int64_t)fmin(sums[best].gap_ns, 9e18)));
+		sums[best] = (struct call_sum){0, 0};
 	}
 	free(at);
 	return rc;
