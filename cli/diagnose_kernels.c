@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "analysis/collective.h"
 #include "cli/diagnose_impl.h"
 
 #define EXPLAIN_SMALL                                                                              \
@@ -67,7 +68,7 @@ static void find_waves(struct wt_diagnosing *work)
 		const struct wt_ledger_kernel *kernel = &ledger->kernels[i];
 		struct wt_finding *finding;
 
-		if (wt_diagnose_peace(kernel->name))
+		if (wt_diagnose_peace(kernel->name) || wt_is_collective_kernel(kernel->name))
 			continue;
 		finding = wt_finding_add(work, "partial-wave", (double)kernel->share.wave_sm_ns,
 		                         (double)kernel->share.wave_max_sm_ns);
