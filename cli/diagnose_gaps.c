@@ -317,6 +317,9 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 		wt_chain_end(gaps, WT_FAMILY_MAX);
 	if (!next)
 		return take(gaps, &parts, next);
+	/* Before code is loaded it is compiled, often under a name that has run before. */
+	if (!is_short && parts.of[WT_FAMILY_LOAD].least >= WT_DIAGNOSE_LOAD_NS)
+		move(&parts, host, WT_FAMILY_LOAD, false);
 	if (new != WT_FAMILY_MAX) {
 		share_new_kernel(gaps, gap, host, new, &parts);
 	} else if (is_short && is_graph_break(gaps, gap)) {

@@ -55,7 +55,9 @@ static const struct family_finding {
          "Warm up every shape and branch before the part that counts; fixed or padded shapes "
          "(dynamic=True); keep the caches; CUDA_MODULE_LOADING=EAGER."},
         {WT_FAMILY_LOAD, CALLS_LOAD, "load", "loading or compiling code holds the GPU up", "",
-         "Modules are loaded or compiled when first used; here before kernels that had run before.",
+         "Modules are loaded or compiled when first used; here before kernels that had run before, "
+         "or "
+         "others of their name: autotuning. At the least what was spent loading.",
          "Warm up before the part that counts; keep the CUDA and Triton caches; "
          "CUDA_MODULE_LOADING=EAGER moves it to the start."},
         {WT_FAMILY_GRAPH_BREAK, CALLS_NONE, "graph-break",

@@ -18,6 +18,8 @@
 #define WT_DIAGNOSE_WAITS_MIN 20
 /* A shorter gap at the start of a step is launching like any other. */
 #define WT_DIAGNOSE_DATA_GAP_NS 100000
+/* Looking a kernel up takes a microsecond, and some libraries do for each launch; loading code more. */
+#define WT_DIAGNOSE_LOAD_NS 50000
 
 struct wt_diagnosing {
 	sqlite3 *db;

@@ -9,7 +9,7 @@
 #include "cli/report_sql.h"
 #include "cli/steps.h"
 
-#define STARTUP_SHARE 10 /* one launch in so many is start-up, where no steady step comes before */
+#define STARTUP_SHARE 10 /* one launch in so many is start-up, where no steps are found */
 
 /* ---- loading */
 
@@ -45,7 +45,7 @@ static int load_steps(sqlite3 *db, struct wt_steps_process *process)
 		rc = process->starts_ns ? 0 : -ENOMEM;
 		for (size_t i = 0; !rc && i < steps.count; i++)
 			process->starts_ns[process->start_count++] = steps.steps[i].start_ns;
-		if (steps.found.steady_count && steps.steady_start_ns < process->warm_ns)
+		if (steps.found.steady_count)
 			process->warm_ns = steps.steady_start_ns;
 	}
 	wt_run_steps_fini(&steps);

@@ -2,7 +2,7 @@
  * diagnose_steps.h - what is known of each process of a run before its gaps are judged: when its
  * start-up was over, when its steps began, when it launched each kernel for the first time.
  *
- * The start-up is over at the first steady step, if steps are found, and in any case when a tenth of the
+ * The start-up is over at the first steady step, if steps are found, and else when a tenth of the
  * process' launches were made. Single-threaded; loading blocks on the file. Memory: 8 bytes a step,
  * 40 bytes for each kernel of a process and device.
  */

@@ -1,7 +1,8 @@
 /*
- * causes_native.cu - what PyTorch can't be made to do, for causes_check.py: grids of a chosen size
- * alone and side by side on two streams, and kernels back to back with and without programmatic
- * dependent launch (compute capability 9.0 and above).
+ * causes_native.cu - what PyTorch can't be made to do, or not fast enough, for causes_check.py: grids
+ * of a chosen size alone and side by side on two streams, two streams that wait for each other after
+ * every kernel, and kernels back to back with and without programmatic dependent launch (compute
+ * capability 9.0 and above).
  *
  * Prints a CAUSES line for each, as causes.py does. 77: no device. One thread.
  */
@@ -134,6 +135,41 @@ static void run_chain(const char *part, int sms, int smem_bytes, bool is_depende
 	CHECK(cudaStreamDestroy(stream));
 }
 
+/* Each kernel waits for the one before, which is on the other stream; all is launched well ahead. */
+static void run_events(const char *part, int sms, int smem_bytes, const char *more)
+{
+	cudaStream_t streams[2];
+	cudaEvent_t events[2];
+	int64_t from_ns = 0;
+
+	CHECK(cudaFuncSetAttribute(causes_plain, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                           smem_bytes));
+	for (int s = 0; s < 2; s++) {
+		CHECK(cudaStreamCreateWithFlags(&streams[s], cudaStreamNonBlocking));
+		CHECK(cudaEventCreateWithFlags(&events[s], cudaEventDisableTiming));
+	}
+	for (int round = 0; round < 2; round++) {
+		CHECK(cudaDeviceSynchronize());
+		usleep(50000);
+		from_ns = now_ns();
+		for (int i = 0; i < (round ? 15000 : 100); i++) {
+			cudaStream_t stream = streams[i % 2];
+
+			if (i)
+				CHECK(cudaStreamWaitEvent(stream, events[(i + 1) % 2], 0));
+			causes_plain<<<sms, 128, smem_bytes, stream>>>(40000);
+			CHECK(cudaEventRecord(events[i % 2], stream));
+		}
+		CHECK(cudaGetLastError());
+		CHECK(cudaDeviceSynchronize());
+	}
+	report(part, from_ns, now_ns(), more);
+	for (int s = 0; s < 2; s++) {
+		CHECK(cudaEventDestroy(events[s]));
+		CHECK(cudaStreamDestroy(streams[s]));
+	}
+}
+
 int main(void)
 {
 	int count = 0, sms, smem_bytes, major;
@@ -147,6 +183,7 @@ int main(void)
 	CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
 	run_half("half-alone", sms, smem_bytes, 1, "\"expect\": [\"small-grid\"]");
 	run_half("half-beside-half", sms, smem_bytes, 2, "\"expect\": [], \"threshold\": 3");
+	run_events("events", sms, smem_bytes, "\"expect\": [\"dependency\"]");
 	/* A bit less than half of an SM's: the driver keeps a KiB of each block. */
 	run_chain("chain", sms, smem_bytes / 2 - 4096, false, "\"expect\": [\"turnaround\"]");
 	if (major < 9) {

@@ -80,6 +80,13 @@ plant alloc 800 0 0 40 100000 8 "$(call 80 38 29 0)"
 is "$(kinds | cut -d' ' -f1)" alloc "allocating in the gap"
 plant load 800 0 0 40 100000 8 "$(call 111 38 29 0)"
 is "$(kinds | cut -d' ' -f1)" load "loading a module in the gap"
+# 3 ms each, 100 us of it loading (2 of them within the error of the clocks): the rest is compiling, at the most. Looking a function up is not.
+plant autotune 800 0 0 3000 100000 8 "$(call 111 138 100 0)"
+is "$(kinds)" load "compiling a variant of a kernel that ran before"
+is "$(findings "round((value ->> 'stake_sm_us') / 100 / 299) || ' ' || round((value ->> 'stake_max_sm_us') / 100 / 299)")" \
+  "98.0 3000.0" "at stake: the loading at the least, the gaps at the most"
+plant lookup 800 0 0 3000 100000 8 "$(call 111 138 1 0)"
+is "$(kinds)" host "looking a function up explains nothing"
 plant wait 800 0 0 40 100000 130 "$(call 60 135 1 3)"
 is "$(kinds | cut -d' ' -f1)" dependency "launched long ago, but behind a wait for an event"
 plant copy 800 0 0 40 100000 8 "INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, is_memset, copy_kind,
