@@ -68,7 +68,7 @@ def main():
   run = runfile.find_run_file(run)
   with open(out_path, encoding="utf-8") as file:
     parts = [json.loads(line[len("CAUSES "):]) for line in file if line.startswith("CAUSES ")]
-  start_ns = ask(wavetap, "ledger", run)["window"]["start_ns"]
+  start_ns = ask(wavetap, "ledger", run, "--from", "0ns")["window"]["start_ns"]  # of the run
   gap_shares, bad, skipped = {}, 0, 0
   for part in parts:
     name = part["part"]

@@ -36,8 +36,12 @@ INSERT INTO config_stat SELECT 1,1,0, count(*), sum(d), min(d), max(d), sum((d -
 $8
 SQL
 }
-# The kinds of what is found, largest first. No two may count the same SM-time.
+# The kinds of what is found in the whole run, largest first. No two may count the same SM-time.
 kinds() {
+  case "$*" in
+    *--from* | *--steps*) ;;
+    *) set -- --from 0s "$@" ;;
+  esac
   "$wavetap" diagnose -r "$run" --json "$@" >"$work/out.json" 2>"$work/err" || cat "$work/err"
   findings "iif(coalesce(sum(value ->> 'share_max'), 0) > 1.000001, 'MORE THAN ALL ', '') ||
     coalesce(group_concat(value ->> 'kind', ' '), 'nothing')"
