@@ -210,7 +210,7 @@ ranks() { # SHIFT_US FACTOR
       underfill_sm_ns, wave_sm_ns, wave_max_sm_ns) SELECT 2, 2, start_ns + $1 * 1000,
       start_ns + $1 * 1000 + (end_ns - start_ns) * $2, 1, 3, correlation_id, launch_seq, 1, underfill_sm_ns * $2, 0, 0 FROM kernel_exec;
     INSERT INTO config_stat SELECT 2, 2, 0, 300, time_ns * $2, min_ns * $2, max_ns * $2, m2_ns2 * $2 * $2, underfill_sm_ns * $2, 0, 0, 0,
-      first_ns + $1 * 1000, last_ns + $1 * 1000 FROM config_stat;"
+      first_ns + $1 * 1000, (SELECT max(end_ns) FROM kernel_exec WHERE process_id = 2) FROM config_stat;"
 }
 plant ranks 800 0 0 140 100000 8 "$(ranks 0 2)"
 is "$(kinds | tr ' ' '\n' | grep -c slow-rank)" 1 "kernels take twice as long on one rank"
