@@ -12,6 +12,8 @@
 #include "cli/diagnose_impl.h"
 #include "cli/kernel_name.h"
 
+#define NAME_COLUMNS_MAX 64
+
 void wt_finding_say(char *text, size_t text_bytes, const char *format, ...)
 {
 	size_t used = strlen(text);
@@ -21,6 +23,17 @@ void wt_finding_say(char *text, size_t text_bytes, const char *format, ...)
 	if (used < text_bytes)
 		vsnprintf(text + used, text_bytes - used, format, ap);
 	va_end(ap);
+}
+
+char *wt_finding_times(char text[WT_TEXT_NUMBER_BYTES], int64_t count)
+{
+	char number[WT_TEXT_NUMBER_BYTES];
+
+	if (count == 1)
+		snprintf(text, WT_TEXT_NUMBER_BYTES, "once");
+	else
+		snprintf(text, WT_TEXT_NUMBER_BYTES, "%.40s times", wt_text_count(number, count));
+	return text;
 }
 
 struct wt_finding *wt_finding_add(struct wt_diagnosing *work, const char *kind, double least,
@@ -141,6 +154,20 @@ static int find_all(struct wt_diagnosing *work)
 	return rc ? rc : wt_diagnose_active(work);
 }
 
+/* Names of templates fill a screen; the id says which kernel it is. */
+static int fit_names(char **names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		char *fit = wt_text_fit(names[i], NAME_COLUMNS_MAX, false);
+
+		if (!fit)
+			return -ENOMEM;
+		free(names[i]);
+		names[i] = fit;
+	}
+	return 0;
+}
+
 static int find_named(struct wt_diagnosing *work)
 {
 	const struct wt_ledger *ledger = work->ledger;
@@ -155,7 +182,9 @@ static int find_named(struct wt_diagnosing *work)
 		rc = wt_kernel_name_shorten_all(names, ledger->kernel_count, &work->names);
 	if (!rc) {
 		find_busy(work);
-		rc = find_all(work);
+		rc = fit_names(work->names, ledger->kernel_count);
+		if (!rc)
+			rc = find_all(work);
 		wt_kernel_name_free_all(work->names, ledger->kernel_count);
 	}
 	free(work->busy_sm_ns);

@@ -75,9 +75,8 @@ static int name_copies(struct wt_diagnosing *work, bool is_pageable, struct wt_f
 		if (kind)
 			WT_EVIDENCE(finding, "%s to ",
 			            wt_copy_memory_name(sqlite3_column_int(s, 1)));
-		WT_EVIDENCE(finding, "%s %s times, %s, %s",
-		            wt_copy_memory_name(sqlite3_column_int(s, 2)),
-		            wt_text_count(count, sqlite3_column_int64(s, 3)),
+		WT_EVIDENCE(finding, "%s %s, %s, %s", wt_copy_memory_name(sqlite3_column_int(s, 2)),
+		            wt_finding_times(count, sqlite3_column_int64(s, 3)),
 		            wt_text_bytes(bytes, (uint64_t)fmax(0, fmin(sqlite3_column_double(s, 4),
 		                                                        1.8e19))),
 		            wt_text_ns(time, (int64_t)fmin(sqlite3_column_double(s, 5), 9e18)));

@@ -233,8 +233,8 @@ static int name_calls(struct wt_diagnosing *work, const struct family_finding *k
 				best = api;
 		if (!sums[best].count || !wt_api_name(best))
 			break;
-		WT_EVIDENCE(finding, "; %s %s times, %s in gaps", wt_api_name(best),
-		            wt_text_count(count, sums[best].count),
+		WT_EVIDENCE(finding, "; %s %s, %s in gaps", wt_api_name(best),
+		            wt_finding_times(count, sums[best].count),
 		            wt_text_ns(time, (int64_t)fmin(sums[best].gap_ns, 9e18)));
 		sums[best] = (struct call_sum){0, 0};
 	}
@@ -256,18 +256,20 @@ static void say_seen(struct wt_diagnosing *work, enum wt_family family, struct w
 		            wt_text_percent(c, (double)found->launches_after_wait,
 		                            (double)found->launches));
 	} else if (family == WT_FAMILY_GRAPH_BREAK) {
-		WT_EVIDENCE(finding, "; %s breaks of more than %s", wt_text_count(a, found->breaks),
+		WT_EVIDENCE(finding, "; %s break%s of more than %s",
+		            wt_text_count(a, found->breaks), found->breaks == 1 ? "" : "s",
 		            wt_text_ns(b, work->gaps->graph_gap_ns));
 	} else if (family == WT_FAMILY_SMALL_KERNELS && found->chain_kernels) {
 		WT_EVIDENCE(finding,
-		            "; %s kernels in %s chains of %d or more, each under 10 us, %s on "
+		            "; %s kernels in %s chain%s of %d or more, each under 10 us, %s on "
 		            "average, and %s without a kernel before each",
 		            wt_text_count(a, found->chain_kernels), wt_text_count(b, found->chains),
-		            WT_DIAGNOSE_CHAIN_MIN,
+		            found->chains == 1 ? "" : "s", WT_DIAGNOSE_CHAIN_MIN,
 		            wt_text_ns(c, found->chain_busy_ns / found->chain_kernels),
 		            wt_text_ns(d, found->chain_idle_ns / found->chain_kernels));
 	} else if (family == WT_FAMILY_LATE) {
-		WT_EVIDENCE(finding, "; %s new kernels", wt_text_count(a, found->late_kernels));
+		WT_EVIDENCE(finding, "; %s new kernel%s", wt_text_count(a, found->late_kernels),
+		            found->late_kernels == 1 ? "" : "s");
 		for (size_t i = 0; i < sizeof(found->late) / sizeof(found->late[0]); i++)
 			if (found->late[i].kernel_id)
 				WT_EVIDENCE(finding, "%s%s %s into the window", i ? ", " : ": ",

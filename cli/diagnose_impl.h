@@ -40,6 +40,9 @@ void wt_finding_say(char *text, size_t text_bytes, const char *format, ...)
 #define WT_EVIDENCE(finding, ...)                                                                  \
 	wt_finding_say((finding)->evidence, sizeof((finding)->evidence), __VA_ARGS__)
 
+/* "once", "12 times"; returns text. */
+char *wt_finding_times(char text[WT_TEXT_NUMBER_BYTES], int64_t count);
+
 /* NULL: not worth it, or no room. */
 struct wt_finding *wt_finding_add(struct wt_diagnosing *work, const char *kind, double least,
                                   double most);

@@ -6,6 +6,9 @@
  * is measured with its own clock around just that; a profiler must find it before that kernel.
  * The launch storm plants nothing by itself: all of its time without a kernel is launching.
  *
+ * Nor do three more phases: a wait after every launch, graphs with work of the host between their
+ * launches, kernels of half the SMs.
+ *
  * After each phase also "CAUSES {json}": when it began and ended, and the kind of finding that
  * `wavetap diagnose` must show first of that time (tests/gpu/causes_check.py).
  *
@@ -27,6 +30,10 @@
 #define SLEEP_NS 3000000
 #define KERNEL_US 50
 #define STORM_PER_REPEAT 100
+#define EACH_PER_REPEAT 20
+#define GRAPHS_PER_REPEAT 5
+#define GRAPH_NODES 10
+#define HOST_WORK_NS 300000
 
 static const char gaps_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
         /* clang-format off */
@@ -37,6 +44,9 @@ static const char gaps_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
 	SPIN_KERNEL("gap_load", "") "\n"
 	SPIN_KERNEL("gap_copy", "") "\n"
 	SPIN_KERNEL("gap_dependency", "") "\n"
+	SPIN_KERNEL("gap_each", "") "\n"
+	SPIN_KERNEL("gap_graph", "") "\n"
+	SPIN_KERNEL("gap_half", "") "\n"
 	SPIN_KERNEL("gap_storm", "") "\n";
 /* clang-format on */
 
@@ -260,6 +270,61 @@ static void plant_storm(struct gaps *g)
 	told_finding(g, "storm", "small-kernels\", \"launch-bound\", \"turnaround");
 }
 
+/* Kernels of a microsecond, each waited for. */
+static void plant_each(struct gaps *g)
+{
+	wtcu_function f = function(g, "gap_each");
+
+	run(g, f, g->stream, g->storm_cycles);
+	edge(g);
+	for (int i = 0; i < g->repeat * EACH_PER_REPEAT; i++) {
+		run(g, f, g->stream, g->storm_cycles);
+		APP_CHECK(app.stream_sync(g->stream));
+	}
+	told_finding(g, "each", "sync-each-launch");
+}
+
+/* The host works, without a call, for longer than a graph runs. */
+static void plant_graph(struct gaps *g)
+{
+	wtcu_function f = function(g, "gap_graph");
+	wtcu_graph graph;
+	wtcu_graph_exec exec;
+
+	run(g, f, g->stream, g->storm_cycles);
+	APP_CHECK(app.begin_capture(g->stream, WTCU_CAPTURE_MODE_THREAD_LOCAL));
+	for (int i = 0; i < GRAPH_NODES; i++)
+		run(g, f, g->stream, g->storm_cycles);
+	APP_CHECK(app.end_capture(g->stream, &graph));
+	APP_CHECK(app.instantiate(&exec, graph, 0));
+	APP_CHECK(app.graph_launch(exec, g->stream));
+	edge(g);
+	for (int i = 0; i < g->repeat * GRAPHS_PER_REPEAT; i++) {
+		int64_t until_ns = now_ns() + HOST_WORK_NS;
+
+		APP_CHECK(app.graph_launch(exec, g->stream));
+		while (now_ns() < until_ns)
+			;
+	}
+	APP_CHECK(app.stream_sync(g->stream));
+	told_finding(g, "graph", "graph-break");
+}
+
+static void plant_half(struct gaps *g)
+{
+	wtcu_function f = function(g, "gap_half");
+	unsigned int blocks = g->blocks;
+
+	g->blocks = blocks / 2;
+	run(g, f, g->stream, g->cycles);
+	edge(g);
+	for (int i = 0; i < g->repeat * EACH_PER_REPEAT; i++)
+		run(g, f, g->stream, g->cycles);
+	APP_CHECK(app.stream_sync(g->stream));
+	g->blocks = blocks;
+	told_finding(g, "half", "small-grid");
+}
+
 static void setup(struct gaps *g)
 {
 	int sms = 0, clock_khz = 0;
@@ -307,6 +372,9 @@ int main(int argc, char **argv)
 	if (has_dependency)
 		plant_dependency(&g);
 	plant_storm(&g);
+	plant_each(&g);
+	plant_graph(&g);
+	plant_half(&g);
 	APP_CHECK(app.ctx_sync());
 	return 0;
 }

@@ -122,7 +122,7 @@ is "$(kinds --overlap 90 | tr ' ' '\n' | grep -c copy-exposed)" 1 "but not for w
 # ---- chains of small kernels: 5 us each, 100 us apart
 plant chain 800 0 0 0 5000 8 ""
 is "$(first)" small-kernels "300 kernels of 5 us, 95 us apart"
-ok "with what a launch costs" grep -q '300 kernels in 1 chains of 20 or more, each under 10 us, 5.00us on average' "$work/out.json"
+ok "with what a launch costs" grep -q '300 kernels in 1 chain of 20 or more, each under 10 us, 5.00us on average' "$work/out.json"
 plant links 800 0 0 0 "iif(i % 15, 5000, 20000)" 8 ""
 is "$(first)" launch-bound "never more than 14 in a row: no chain"
 
@@ -160,7 +160,7 @@ new() {
 }
 plant late 800 0 0 0.4 100000 8 "$(new 200)"
 is "$(kinds)" late-load "a new kernel in the middle"
-ok "is named, with when" grep -q 'late_one 70.2ms into the window; cuModuleLoadData 1 times, 10.0ms in gaps' "$work/out.json"
+ok "is named, with when" grep -q 'late_one 70.2ms into the window; cuModuleLoadData once, 10.0ms in gaps' "$work/out.json"
 is "$(findings "round((value ->> 'stake_sm_us') / 100) || ' ' || round((value ->> 'stake_max_sm_us') / 100)")" "9998.0 50000.0" \
   "at stake: the loading at the least, the gap at the most"
 plant cold 800 0 0 0.4 100000 8 "$(new 20)"
