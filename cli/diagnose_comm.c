@@ -124,10 +124,11 @@ static int load_kernel(struct wt_diagnosing *work, int64_t kernel_id, struct com
 		*one = (struct one){.process_id = process_id,
 		                    .device_id = sqlite3_column_int64(s, 1),
 		                    .kernel_id = kernel_id,
-		                    .ordinal = ordinal++,
+		                    .ordinal = ordinal,
 		                    .start_ns = sqlite3_column_int64(s, 2),
 		                    .end_ns = sqlite3_column_int64(s, 3),
 		                    .wait_until_ns = sqlite3_column_int64(s, 2)};
+		ordinal++;
 	}
 	sqlite3_finalize(s);
 	return rc;
@@ -229,7 +230,7 @@ static double exposed_ns(struct intervals *set, const struct intervals *others)
 	const struct wt_intervals hide = {others->at, others->count};
 	double ns = 0;
 
-	set->count = wt_intervals_unite(set->at, set->count);
+	set->count = set->at ? wt_intervals_unite(set->at, set->count) : 0;
 	for (size_t i = 0; i < set->count; i++)
 		ns += (double)(set->at[i].end_ns - set->at[i].start_ns -
 		               wt_intervals_overlap_ns(&hide, set->at[i].start_ns,

@@ -41,7 +41,7 @@ static int busy_ns(struct wt_diagnosing *work, int64_t device_id, bool is_pageab
 		*one = (struct wt_interval){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1)};
 	}
 	sqlite3_finalize(s);
-	count = wt_intervals_unite(at, count);
+	count = at ? wt_intervals_unite(at, count) : 0;
 	for (size_t i = 0; i < count; i++)
 		*ret_ns += at[i].end_ns - at[i].start_ns;
 	free(at);
