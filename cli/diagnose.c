@@ -36,14 +36,29 @@ char *wt_finding_times(char text[WT_TEXT_NUMBER_BYTES], int64_t count)
 	return text;
 }
 
+/* One more, or the smallest, if that is smaller; else NULL. */
+static struct wt_finding *make_room(struct wt_diagnosis *diagnosis, double most)
+{
+	struct wt_finding *least = &diagnosis->findings[0];
+
+	if (diagnosis->count < WT_FINDINGS_MAX)
+		return &diagnosis->findings[diagnosis->count++];
+	for (size_t i = 1; i < diagnosis->count; i++)
+		if (diagnosis->findings[i].stake_max_sm_ns < least->stake_max_sm_ns)
+			least = &diagnosis->findings[i];
+	return least->stake_max_sm_ns < most ? least : NULL;
+}
+
 struct wt_finding *wt_finding_add(struct wt_diagnosing *work, const char *kind, double least,
                                   double most)
 {
 	struct wt_finding *finding;
 
-	if (most < work->least_sm_ns || most <= 0 || work->diagnosis->count == WT_FINDINGS_MAX)
+	if (most < work->least_sm_ns || most <= 0)
 		return NULL;
-	finding = &work->diagnosis->findings[work->diagnosis->count++];
+	finding = make_room(work->diagnosis, most);
+	if (!finding)
+		return NULL;
 	memset(finding, 0, sizeof(*finding));
 	finding->kind = kind;
 	finding->stake_sm_ns = least;

@@ -16,7 +16,7 @@
 #include "cli/diagnose_gaps.h"
 #include "cli/ledger.h"
 
-#define WT_FINDINGS_MAX 64
+#define WT_FINDINGS_MAX 128 /* the largest: at 1 % each there can be 100 */
 #define WT_LEFT_MAX 16
 
 struct wt_finding {
