@@ -295,7 +295,7 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 	if (!rc)
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
-		rc = wt_facts_load(load->db, &load->facts);
+		rc = wt_facts_load(load->db, load->ledger->clock_error_ns, &load->facts);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
 		rc = load_device(load, &load->ledger->devices[i]);
 	return rc;

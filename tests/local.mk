@@ -11,5 +11,14 @@ if WT_PROGRAMS
 TESTS += tests/unit/test_valgrind.sh tests/unit/test_daemon_start.sh
 include tests/e2e/local.mk
 include tests/fuzz/local.mk
+
+# The ledger of random programs, against an account of each nanosecond.
+account = tests/unit/account.c tests/unit/account.h
+check_PROGRAMS += tests/unit/test_ledger_random
+TESTS += tests/unit/test_ledger_random
+tests_unit_test_ledger_random_SOURCES = tests/unit/test_ledger_random.c \
+	tests/unit/random_run.c tests/unit/random_run.h $(account) tests/tap.h
+tests_unit_test_ledger_random_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_ledger_random_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
 endif
 include tests/data/local.mk
