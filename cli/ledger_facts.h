@@ -22,6 +22,7 @@ enum wt_fact_kind {
 	WT_FACT_SYNC, /* waited for the GPU; key: thread32 */
 	WT_FACT_ALLOC, /* allocated, freed, built a graph; key: thread32 */
 	WT_FACT_DEPEND, /* event wait or host function was put into a stream; key: wt_fact_stream_key() */
+	WT_FACT_LOST_CALL, /* launched what is lost; key: wt_fact_stream_key() */
 	WT_FACT_LOST, /* from launches whose kernels are lost to a wait for them; process 0, key 0 */
 	WT_FACT_KIND_MAX
 };

@@ -20,5 +20,10 @@ tests_unit_test_ledger_random_SOURCES = tests/unit/test_ledger_random.c \
 	tests/unit/random_run.c tests/unit/random_run.h $(account) tests/tap.h
 tests_unit_test_ledger_random_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_ledger_random_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
+check_PROGRAMS += tests/unit/random_check
+tests_unit_random_check_SOURCES = tests/unit/random_check.c tests/unit/random_check.h \
+	tests/unit/random_truth.c $(account)
+tests_unit_random_check_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_random_check_LDADD = $(SQLITE_LIBS)
 endif
 include tests/data/local.mk

@@ -15,6 +15,7 @@ check_PROGRAMS += \
 	tests/fake/app_launch_link \
 	tests/fake/app_multi \
 	tests/fake/app_profiler \
+	tests/fake/app_random \
 	tests/fake/app_tree \
 	tests/fake/fake_counters \
 	tests/fake/inject_rude.so
@@ -66,6 +67,7 @@ tests_fake_app_launch_link_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_LINKED
 tests_fake_app_launch_link_LDADD = tests/fake/libcuda.so.1
 tests_fake_app_multi_SOURCES = tests/fake/app_multi.c $(fake_app_driver)
 tests_fake_app_profiler_SOURCES = tests/fake/app_profiler.c $(fake_app_driver)
+tests_fake_app_random_SOURCES = tests/fake/app_random.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_tree_SOURCES = tests/fake/app_tree.c
 tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 

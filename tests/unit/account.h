@@ -103,7 +103,8 @@ struct account_result {
 	        comm_sm_ns;
 	int64_t gap_ns;
 	int64_t cause_ns[ACCOUNT_CAUSE_MAX];
-	struct account_name *names; /* gaps that a kernel of that name ended; the last: that none ended */
+	struct account_name
+	        *names; /* gaps that a kernel of that name ended; the last: that none ended */
 	/* After the call's return: what the device says against the cause. */
 	int64_t wait_ns[ACCOUNT_WAIT_MAX][ACCOUNT_CAUSE_MAX];
 };

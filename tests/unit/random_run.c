@@ -103,7 +103,7 @@ static struct rr_call *launch_call(struct maker *m, struct rr_stream *s, enum rr
 	c->seq = seq[s->process]++;
 	c->launch = ++m->launch_count;
 	c->was_told = s->was_told;
-	c->is_lost = m->run->has_losses && one_in(m, 10);
+	c->is_lost = m->run->has_losses && one_in(m, 6);
 	return c;
 }
 
@@ -218,7 +218,8 @@ static void copy(struct maker *m, struct rr_stream *s)
 	if (is_blocking)
 		wait_call(m, s->thread, RR_CALL_SYNC_COPY, c->end_ns);
 	else
-		m->threads[s->thread].now_ns += span_ns(m, 300, 3000); /* not a call that is hooked */
+		m->threads[s->thread].now_ns +=
+		        span_ns(m, 300, 3000); /* not a call that is hooked */
 }
 
 /* A wait for another stream's work, or a host function in this one. */

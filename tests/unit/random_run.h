@@ -50,7 +50,8 @@ struct rr_kernel {
 	bool is_node, is_lost;
 	int64_t blocks, resident_blocks;
 	size_t call;
-	uint64_t order; /* drawn: kernels that start together come in this order, and records in it */
+	uint64_t
+	        order; /* drawn: kernels that start together come in this order, and records in it */
 };
 
 struct rr_copy {

@@ -114,12 +114,14 @@ static void write_calls(sqlite3 *db, const struct random_run *run)
 
 		if (c->kind == RR_CALL_LAUNCH)
 			INSERT(1,
-			       "INSERT INTO launch_call VALUES (?,?,?,?,1,?5,?5,?,0,1,1,1,32,1,1,0,0,0)",
+			       "INSERT INTO launch_call VALUES "
+			       "(?,?,?,?,1,?5,?5,?,0,1,1,1,32,1,1,0,0,0)",
 			       c->process + 1, c->seq, entry_ns, return_ns, c->thread,
 			       (int64_t)c->stream);
 		else
 			INSERT(2,
-			       "INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, tid,"
+			       "INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, "
+			       "tid,"
 			       " thread32, handle, other, bytes, result, flags)"
 			       " VALUES (?,?,?,?,?,?6,?6,?,0,0,0,0)",
 			       c->process + 1, api_of[c->kind],
@@ -139,15 +141,14 @@ static void write_kernels(sqlite3 *db, const struct random_run *run)
 			continue;
 		/* Some fields only make it a configuration of its own. */
 		INSERT(3,
-		       "INSERT INTO config VALUES (?1,?2,?3, ?4,?1,1, 32,1,1, 0,0,0, 32,0,0, 0,0, ?5, ?4,"
+		       "INSERT INTO config VALUES (?1,?2,?3, ?4,?1,1, 32,1,1, 0,0,0, 32,0,0, 0,0, "
+		       "?5, ?4,"
 		       " NULL, ?6, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		       id, k->a.name + 1, k->device + 1, k->blocks, sms,
 		       k->resident_blocks ? k->resident_blocks : INT64_MIN);
-		INSERT(4,
-		       "INSERT INTO config_stat VALUES (?1,?2,?3, 1,1,1,1,0, 0,0,0,0, ?4,?5)",
+		INSERT(4, "INSERT INTO config_stat VALUES (?1,?2,?3, 1,1,1,1,0, 0,0,0,0, ?4,?5)",
 		       k->a.process + 1, id, k->is_node, k->a.start_ns, k->a.end_ns);
-		INSERT(5,
-		       "INSERT INTO kernel_exec VALUES (?,?,?,?,?,1,3,1,?,1,?,1, 0,?,?)",
+		INSERT(5, "INSERT INTO kernel_exec VALUES (?,?,?,?,?,1,3,1,?,1,?,1, 0,?,?)",
 		       (int64_t)k->order, k->a.process + 1, id, k->a.start_ns, k->a.end_ns,
 		       k->is_node ? 1 : INT64_MIN, run->calls[k->call].seq,
 		       k->a.is_judged ? k->a.wave_sm_ns : INT64_MIN,
@@ -156,7 +157,8 @@ static void write_kernels(sqlite3 *db, const struct random_run *run)
 }
 
 /* By process, as the daemon keeps it: the first launch or activity that it saw. Calls are told shift_ns later. */
-static void find_first(const struct random_run *run, int64_t shift_ns, int64_t first_ns[RR_PROCESSES_MAX])
+static void find_first(const struct random_run *run, int64_t shift_ns,
+                       int64_t first_ns[RR_PROCESSES_MAX])
 {
 	for (int i = 0; i < RR_PROCESSES_MAX; i++)
 		first_ns[i] = INT64_MAX;
@@ -179,25 +181,31 @@ static void find_first(const struct random_run *run, int64_t shift_ns, int64_t f
 static void write_run(sqlite3 *db, const struct random_run *run,
                       const int64_t first_ns[RR_PROCESSES_MAX])
 {
-	must(sqlite3_exec(db,
-	                  "BEGIN; DELETE FROM proc; DELETE FROM gpu; DELETE FROM config; DELETE FROM "
-	                  "config_stat; DELETE FROM kernel_exec; DELETE FROM launch_call;"
-	                  " DELETE FROM api_call; DELETE FROM copy; DELETE FROM overhead; DELETE FROM context;"
-	                  " DELETE FROM clock",
-	                  NULL, NULL, NULL),
+	must(sqlite3_exec(
+	             db,
+	             "BEGIN; DELETE FROM proc; DELETE FROM gpu; DELETE FROM config; DELETE FROM "
+	             "config_stat; DELETE FROM kernel_exec; DELETE FROM launch_call;"
+	             " DELETE FROM api_call; DELETE FROM copy; DELETE FROM overhead; DELETE FROM "
+	             "context;"
+	             " DELETE FROM clock",
+	             NULL, NULL, NULL),
 	     db);
 	for (int i = 0; i < run->process_count; i++)
 		INSERT(6,
-		       "INSERT INTO proc (process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid,"
-		       " hostname, boot_id, executable, command, created_ns, armed_ns, first_ns, state,"
+		       "INSERT INTO proc (process_id, uuid, pid, pid_namespace, ppid, start_ticks, "
+		       "uid,"
+		       " hostname, boot_id, executable, command, created_ns, armed_ns, first_ns, "
+		       "state,"
 		       " capture, reason, reason_detail, library_version, kernels_dropped_cupti)"
-		       " VALUES (?1, CAST(?1 AS BLOB), ?1, 1, 1, 1, 0, 'h', 'b', 'a', 'a', 1, ?2, ?3,"
+		       " VALUES (?1, CAST(?1 AS BLOB), ?1, 1, 1, 1, 0, 'h', 'b', 'a', 'a', 1, ?2, "
+		       "?3,"
 		       " 'finished', 2, 0, 0, '0', ?4)",
 		       i + 1, run->armed_ns[i], first_ns[i] == INT64_MAX ? INT64_MIN : first_ns[i],
 		       run->has_losses);
 	for (int i = 0; i < run->device_count; i++)
 		INSERT(7,
-		       "INSERT INTO gpu VALUES (?1, CAST(?1 AS BLOB), 'G', 9, 0, ?2, 32, 2048, 32, 1024,"
+		       "INSERT INTO gpu VALUES (?1, CAST(?1 AS BLOB), 'G', 9, 0, ?2, 32, 2048, 32, "
+		       "1024,"
 		       " 65536, 65536, 233472, 49152, 232448, 1024, 0, 0, 0, 0, 0, 13000, '0')",
 		       i + 1, run->sms[i]);
 	for (int i = 0; i < run->stream_count; i++)
@@ -208,8 +216,10 @@ static void write_run(sqlite3 *db, const struct random_run *run,
 	write_kernels(db, run);
 	for (size_t i = 0; i < run->copy_count; i++)
 		INSERT(8,
-		       "INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, is_memset,"
-		       " copy_kind, src_kind, dst_kind, flags, context_id, stream_id, correlation_id)"
+		       "INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, "
+		       "is_memset,"
+		       " copy_kind, src_kind, dst_kind, flags, context_id, stream_id, "
+		       "correlation_id)"
 		       " VALUES (?,?,?,?,1,0,1,1,2,0,1,3,1)",
 		       run->copies[i].process + 1, run->copies[i].device + 1,
 		       run->copies[i].start_ns, run->copies[i].end_ns);
@@ -295,7 +305,7 @@ static void add_lost(struct facts *f, const struct random_run *run, const struct
 	for (size_t i = 0; i < run->call_count; i++) {
 		const struct rr_call *c = &run->calls[i];
 
-		if (c->process != lost->process || c->entry_ns < lost->entry_ns)
+		if (c->process != lost->process || c->entry_ns < lost->return_ns)
 			continue;
 		if ((c->kind == RR_CALL_SYNC_STREAM && c->stream == lost->stream) ||
 		    (c->kind == RR_CALL_SYNC_CONTEXT && has_one_context))
@@ -304,7 +314,8 @@ static void add_lost(struct facts *f, const struct random_run *run, const struct
 	}
 	if (end_ns < INT64_MAX)
 		end_ns += run->clock_error_ns;
-	add_span(f, ACCOUNT_SPAN_LOST, 0, 0, told(run, lost->entry_ns) - run->clock_error_ns, end_ns);
+	add_span(f, ACCOUNT_SPAN_LOST, 0, 0, told(run, lost->entry_ns) - run->clock_error_ns,
+	         end_ns);
 }
 
 /* Of a device. is_true: with stamps that are not off, and no clock error. */
@@ -348,7 +359,8 @@ static void make_facts(struct facts *f, const struct random_run *run, int device
 	}
 	/* How many nodes a graph has isn't known: any launch of one may have lost some. */
 	for (size_t i = 0; i < run->call_count; i++)
-		if (run->calls[i].is_lost || (run->has_losses && run->calls[i].kind == RR_CALL_GRAPH))
+		if (run->calls[i].is_lost ||
+		    (run->has_losses && run->calls[i].kind == RR_CALL_GRAPH))
 			add_lost(f, run, &run->calls[i]);
 	a->kernels = f->kernels;
 	a->spans = f->spans;
@@ -428,7 +440,8 @@ static void add_sums(const struct account *a, const struct account_result *resul
 }
 
 static void compare_device(const struct wt_ledger *ledger, const struct wt_ledger_device *got,
-                           struct account_name *totals, const struct random_run *run, struct facts *f)
+                           struct account_name *totals, const struct random_run *run,
+                           struct facts *f)
 {
 	int device = (int)got->device_id - 1;
 	struct account_result want, truth;
@@ -458,8 +471,7 @@ static void compare_names(const struct wt_ledger *ledger, struct account_name *t
 	for (size_t i = 0; i <= ledger->kernel_count; i++) {
 		const struct wt_ledger_kernel *got =
 		        i < ledger->kernel_count ? &ledger->kernels[i] : &ledger->after_last;
-		struct account_name *want =
-		        &totals[got->kernel_id ? got->kernel_id - 1 : RR_NAMES];
+		struct account_name *want = &totals[got->kernel_id ? got->kernel_id - 1 : RR_NAMES];
 
 		same("gaps before a kernel", got->gaps, want->gaps);
 		for (int cause = 0; cause < ACCOUNT_CAUSE_MAX; cause++)
@@ -515,7 +527,8 @@ static void print_waits(void)
 	for (int wait = 0; wait < ACCOUNT_WAIT_MAX; wait++)
 		for (int cause = 0; cause < ACCOUNT_CAUSE_MAX; cause++)
 			all_ns += sums.wait_ns[wait][cause];
-	printf("# after the call's return: the device waited for; the ledger says: share of that time\n");
+	printf("# after the call's return: the device waited for; the ledger says: share of that "
+	       "time\n");
 	for (int wait = 0; wait < ACCOUNT_WAIT_MAX; wait++)
 		for (int cause = 0; cause < ACCOUNT_CAUSE_MAX; cause++)
 			if (sums.wait_ns[wait][cause])
@@ -533,9 +546,11 @@ int main(int argc, char **argv)
 	/* Those that run a kernel count. */
 	for (uint64_t i = 0; sums.programs < (int64_t)programs; i++)
 		run_program(db, first + i);
-	ok(sums.failures == 0, "%" PRId64 " programs, %" PRId64 " kernels, %" PRId64 " gaps: %" PRId64
-	   " differences", sums.programs, sums.kernels, sums.gaps, sums.failures);
-	printf("# undecided %.2f %%, unknown (kernels lost: %" PRId64 ") %.2f %% of the time without a kernel\n",
+	ok(sums.failures == 0,
+	   "%" PRId64 " programs, %" PRId64 " kernels, %" PRId64 " gaps: %" PRId64 " differences",
+	   sums.programs, sums.kernels, sums.gaps, sums.failures);
+	printf("# undecided %.2f %%, unknown (kernels lost: %" PRId64
+	       ") %.2f %% of the time without a kernel\n",
 	       100.0 * (double)sums.undecided_ns / (double)sums.gap_ns, sums.lost,
 	       100.0 * (double)sums.unknown_ns / (double)sums.gap_ns);
 	print_waits();
