@@ -25,5 +25,12 @@ tests_unit_random_check_SOURCES = tests/unit/random_check.c tests/unit/random_ch
 	tests/unit/random_truth.c $(account)
 tests_unit_random_check_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_random_check_LDADD = $(SQLITE_LIBS)
+
+# Records that can't be, through the daemon and every command.
+check_PROGRAMS += tests/unit/test_bad_input
+TESTS += tests/unit/test_bad_input
+tests_unit_test_bad_input_SOURCES = tests/unit/test_bad_input.c $(synth_sources)
+tests_unit_test_bad_input_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_bad_input_LDADD = $(SQLITE_LIBS) -lm
 endif
 include tests/data/local.mk

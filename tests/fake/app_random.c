@@ -397,7 +397,8 @@ static void open_device(int ordinal)
 	for (int i = 0; i < NAMES; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "random_%d%d", i / NAMES_PER_ROW + 1, i % NAMES_PER_ROW);
+		snprintf(name, sizeof(name), "random_%d%d", i / NAMES_PER_ROW + 1,
+		         i % NAMES_PER_ROW);
 		APP_CHECK(app.module_function(&device->functions[i], device->module,
 		                              i == NAMES - 1 ? "ncclDevKernel_random" : name));
 	}

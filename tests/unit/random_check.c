@@ -97,8 +97,7 @@ static void find_window(struct check *c)
 	if (t->bracket_ns > c->clock_error_ns)
 		c->clock_error_ns = t->bracket_ns;
 #define FIRST(process, t_ns)                                                                       \
-	(c->first_ns[rc_process(t, process)] =                                                     \
-	         earlier(c->first_ns[rc_process(t, process)], (t_ns)))
+	(c->first_ns[rc_process(t, process)] = earlier(c->first_ns[rc_process(t, process)], (t_ns)))
 	for (size_t i = 0; i < t->call_count; i++)
 		if (t->calls[i].is_recorded && (!strncmp(t->calls[i].name, "cuLaunchK", 9) ||
 		                                !strncmp(t->calls[i].name, "cuLaunchCoop", 12) ||
@@ -139,12 +138,18 @@ static const struct {
 	const char *name;
 	enum account_span_kind kind;
 } call_kinds[] = {
-        {"cuCtxSynchronize", ACCOUNT_SPAN_SYNC},  {"cuStreamSynchronize", ACCOUNT_SPAN_SYNC},
-        {"cuEventSynchronize", ACCOUNT_SPAN_SYNC}, {"cuMemcpyHtoD_v2", ACCOUNT_SPAN_SYNC},
-        {"cuMemcpyDtoH_v2", ACCOUNT_SPAN_SYNC},   {"cuMemAlloc_v2", ACCOUNT_SPAN_ALLOC},
-        {"cuMemFree_v2", ACCOUNT_SPAN_ALLOC},     {"cuMemAllocHost_v2", ACCOUNT_SPAN_ALLOC},
-        {"cuMemFreeHost", ACCOUNT_SPAN_ALLOC},    {"cuGraphInstantiateWithFlags", ACCOUNT_SPAN_ALLOC},
-        {"cuModuleLoadData", ACCOUNT_SPAN_LOAD},  {"cuModuleGetFunction", ACCOUNT_SPAN_LOAD},
+        {"cuCtxSynchronize", ACCOUNT_SPAN_SYNC},
+        {"cuStreamSynchronize", ACCOUNT_SPAN_SYNC},
+        {"cuEventSynchronize", ACCOUNT_SPAN_SYNC},
+        {"cuMemcpyHtoD_v2", ACCOUNT_SPAN_SYNC},
+        {"cuMemcpyDtoH_v2", ACCOUNT_SPAN_SYNC},
+        {"cuMemAlloc_v2", ACCOUNT_SPAN_ALLOC},
+        {"cuMemFree_v2", ACCOUNT_SPAN_ALLOC},
+        {"cuMemAllocHost_v2", ACCOUNT_SPAN_ALLOC},
+        {"cuMemFreeHost", ACCOUNT_SPAN_ALLOC},
+        {"cuGraphInstantiateWithFlags", ACCOUNT_SPAN_ALLOC},
+        {"cuModuleLoadData", ACCOUNT_SPAN_LOAD},
+        {"cuModuleGetFunction", ACCOUNT_SPAN_LOAD},
 };
 
 static void add_span(struct account_span *spans, size_t *count, struct account_span span)
@@ -195,8 +200,12 @@ static void compare_device(struct check *c, const char *path, const struct accou
 	static const char *const lines[] = {"active_sm_ns",   "underfill_sm_ns", "wave_sm_ns",
 	                                    "wave_max_sm_ns", "unjudged_sm_ns",  "comm_sm_ns",
 	                                    "residual_sm_ns"};
-	const int64_t values[] = {want->active_sm_ns,   want->underfill_sm_ns, want->wave_sm_ns,
-	                          want->wave_max_sm_ns, want->unjudged_sm_ns,  want->comm_sm_ns,
+	const int64_t values[] = {want->active_sm_ns,
+	                          want->underfill_sm_ns,
+	                          want->wave_sm_ns,
+	                          want->wave_max_sm_ns,
+	                          want->unjudged_sm_ns,
+	                          want->comm_sm_ns,
 	                          0};
 	char at[128];
 	int64_t sms;
@@ -298,8 +307,8 @@ static void compare_names(struct check *c)
 	}
 	sqlite3_finalize(s);
 	for (int i = 0; i <= c->truth.name_count; i++)
-		same(c, i < c->truth.name_count ? c->truth.names[i] : "no kernel", "gaps not shown", 0,
-		     c->totals[i].gaps);
+		same(c, i < c->truth.name_count ? c->truth.names[i] : "no kernel", "gaps not shown",
+		     0, c->totals[i].gaps);
 }
 
 /* ---- the model against what the SMs did */
@@ -357,8 +366,8 @@ static void check_clock(struct check *c)
 
 static void print_sums(const struct check *c)
 {
-	printf("programs 1\nkernels %zu\ngaps %" PRId64 "\ngap_ns %" PRId64 "\nundecided_ns %" PRId64
-	       "\n",
+	printf("programs 1\nkernels %zu\ngaps %" PRId64 "\ngap_ns %" PRId64
+	       "\nundecided_ns %" PRId64 "\n",
 	       c->truth.kernel_count, c->gaps_count, c->gap_ns, c->undecided_ns);
 	for (int wait = 0; wait < ACCOUNT_WAIT_MAX; wait++)
 		for (int cause = 0; cause < ACCOUNT_CAUSE_MAX; cause++)

@@ -34,7 +34,8 @@ struct rc_kernel {
 	int64_t device_id, process_id;
 	int64_t order; /* among kernels that start together: the run file's */
 	int64_t underfill_sm_ns, tail_sm_ns; /* what the device did */
-	int64_t model_underfill_sm_ns, model_wave_sm_ns, model_wave_max_sm_ns; /* the run file's; -1: not judged */
+	int64_t model_underfill_sm_ns, model_wave_sm_ns,
+	        model_wave_max_sm_ns; /* the run file's; -1: not judged */
 	int64_t off_ns; /* by how much the run file's times are not the device's */
 	bool is_node, was_told;
 };
@@ -69,7 +70,8 @@ void rc_fini(struct rc_truth *truth);
 int rc_process(const struct rc_truth *truth, int64_t process_id);
 
 /* Says what is wrong and counts it. */
-__attribute__((format(printf, 2, 3))) void rc_problem(struct rc_truth *truth, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void rc_problem(struct rc_truth *truth, const char *format,
+                                                      ...);
 
 /* A prepared statement, or the end of the program. */
 sqlite3_stmt *rc_prepare(sqlite3 *db, const char *sql);

@@ -243,13 +243,15 @@ static const struct rc_call *launch_of(const struct rc_truth *truth, int64_t pro
 
 /* The run file's kernel is that of the same call and node. */
 static const char kernels_sql[] =
-        "SELECT p.process_id, g.device_id, kernel, correlation, record_start_ns, record_end_ns, graph,"
+        "SELECT p.process_id, g.device_id, kernel, correlation, record_start_ns, record_end_ns, "
+        "graph,"
         " told, wait, sms, blocks_per_sm, launch_type, t.underfill_sm_ns, tail_sm_ns,"
         " json_extract(grid, '$[0]') * json_extract(grid, '$[1]') * json_extract(grid, '$[2]'),"
         " e.exec_id, e.start_ns, e.end_ns, ifnull(e.underfill_sm_ns, -1), ifnull(e.wave_sm_ns, -1),"
         " ifnull(e.wave_max_sm_ns, -1) FROM temp.kernels t JOIN r.proc p USING (pid)"
         " JOIN r.process_gpu g ON g.process_id = p.process_id AND g.ordinal = device"
-        " LEFT JOIN r.kernel_exec e ON e.process_id = p.process_id AND e.correlation_id = correlation"
+        " LEFT JOIN r.kernel_exec e ON e.process_id = p.process_id AND e.correlation_id = "
+        "correlation"
         " AND ifnull(e.graph_node_id, 0) = node";
 
 static int64_t rounded(int64_t value, int64_t divisor)
@@ -286,7 +288,8 @@ static void take_rounding(struct rc_truth *truth, struct rc_kernel *k)
 {
 	if (llabs(k->model_wave_sm_ns - k->a.wave_sm_ns) > 1 ||
 	    llabs(k->model_wave_max_sm_ns - k->a.wave_max_sm_ns) > 1) {
-		rc_problem(truth, "wave %" PRId64 " to %" PRId64 ", by the forms %" PRId64 " to %" PRId64,
+		rc_problem(truth,
+		           "wave %" PRId64 " to %" PRId64 ", by the forms %" PRId64 " to %" PRId64,
 		           k->model_wave_sm_ns, k->model_wave_max_sm_ns, k->a.wave_sm_ns,
 		           k->a.wave_max_sm_ns);
 		return;
@@ -300,14 +303,10 @@ static enum account_wait wait_of(const char *name)
 	static const struct {
 		const char *name;
 		enum account_wait wait;
-	} table[] = {{"call", ACCOUNT_WAIT_LATENCY},
-	             {"kernel", ACCOUNT_WAIT_STREAM},
-	             {"copy", ACCOUNT_WAIT_STREAM},
-	             {"default stream", ACCOUNT_WAIT_STREAM},
-	             {"event", ACCOUNT_WAIT_DEPENDENCY},
-	             {"host", ACCOUNT_WAIT_DEPENDENCY},
-	             {"node", ACCOUNT_WAIT_NODE},
-	             {"sms", ACCOUNT_WAIT_SMS}};
+	} table[] = {{"call", ACCOUNT_WAIT_LATENCY},     {"kernel", ACCOUNT_WAIT_STREAM},
+	             {"copy", ACCOUNT_WAIT_STREAM},      {"default stream", ACCOUNT_WAIT_STREAM},
+	             {"event", ACCOUNT_WAIT_DEPENDENCY}, {"host", ACCOUNT_WAIT_DEPENDENCY},
+	             {"node", ACCOUNT_WAIT_NODE},        {"sms", ACCOUNT_WAIT_SMS}};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(table[i].name, name))
@@ -425,11 +424,12 @@ static void load_kernels(sqlite3 *db, struct rc_truth *truth, bool has_own_times
 static void load_copies(sqlite3 *db, struct rc_truth *truth, bool has_own_times)
 {
 	sqlite3_stmt *s = rc_prepare(
-	        db, has_own_times ? "SELECT process_id, device_id, start_ns, end_ns FROM r.copy"
-	                          : "SELECT p.process_id, g.device_id, start_ns, end_ns FROM temp.calls"
-	                            " JOIN r.proc p USING (pid) JOIN r.process_gpu g"
-	                            " ON g.process_id = p.process_id AND g.ordinal = device"
-	                            " WHERE what = 'copy'");
+	        db, has_own_times
+	                    ? "SELECT process_id, device_id, start_ns, end_ns FROM r.copy"
+	                    : "SELECT p.process_id, g.device_id, start_ns, end_ns FROM temp.calls"
+	                      " JOIN r.proc p USING (pid) JOIN r.process_gpu g"
+	                      " ON g.process_id = p.process_id AND g.ordinal = device"
+	                      " WHERE what = 'copy'");
 
 	while (step(db, s)) {
 		struct rc_copy *copy =
@@ -456,8 +456,8 @@ static void load_loads(sqlite3 *db, struct rc_truth *truth, bool has_own_times)
 		        append(&truth->loads, &truth->load_count, sizeof(*truth->loads));
 
 		*load = (struct account_span){.kind = ACCOUNT_SPAN_LOAD,
-		                              .process = rc_process(truth,
-		                                                    sqlite3_column_int64(s, 0)),
+		                              .process =
+		                                      rc_process(truth, sqlite3_column_int64(s, 0)),
 		                              .start_ns = sqlite3_column_int64(s, 1),
 		                              .end_ns = sqlite3_column_int64(s, 2)};
 	}
@@ -467,10 +467,23 @@ static void load_loads(sqlite3 *db, struct rc_truth *truth, bool has_own_times)
 void rc_load(sqlite3 *db, const char *run, const char *truth_path, const char *calls_path,
              bool has_own_times, struct rc_truth *truth)
 {
-	static const char *const kernel_keys[] = {
-	        "pid",  "kernel", "correlation", "record_start_ns", "record_end_ns",   "graph",
-	        "told", "wait",   "sms",         "blocks_per_sm",   "underfill_sm_ns", "node",
-	        "grid", "device", "tail_sm_ns",  "launch_type",     NULL};
+	static const char *const kernel_keys[] = {"pid",
+	                                          "kernel",
+	                                          "correlation",
+	                                          "record_start_ns",
+	                                          "record_end_ns",
+	                                          "graph",
+	                                          "told",
+	                                          "wait",
+	                                          "sms",
+	                                          "blocks_per_sm",
+	                                          "underfill_sm_ns",
+	                                          "node",
+	                                          "grid",
+	                                          "device",
+	                                          "tail_sm_ns",
+	                                          "launch_type",
+	                                          NULL};
 	static const char *const call_keys[] = {"what",     "pid",    "tid",         "name",
 	                                        "device",   "result", "correlation", "called_ns",
 	                                        "start_ns", "end_ns", "left_ns",     NULL};
