@@ -17,7 +17,8 @@ account = tests/unit/account.c tests/unit/account.h
 check_PROGRAMS += tests/unit/test_ledger_random
 TESTS += tests/unit/test_ledger_random
 tests_unit_test_ledger_random_SOURCES = tests/unit/test_ledger_random.c \
-	tests/unit/random_run.c tests/unit/random_run.h $(account) tests/tap.h
+	tests/unit/random_run.c tests/unit/random_run.h \
+	tests/unit/random_run_file.c tests/unit/random_run_file.h $(account) tests/tap.h
 tests_unit_test_ledger_random_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_ledger_random_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
 check_PROGRAMS += tests/unit/random_check

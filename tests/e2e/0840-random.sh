@@ -21,7 +21,6 @@ setting() { # SEED: what is special about its run
   esac
 }
 
-# A daemon for all of them: a program that lasts.
 seed=$first
 while [ "$seed" -lt $((first + programs)) ]; do
   # shellcheck disable=SC2046 # words
@@ -33,14 +32,19 @@ done
 is "$(cat "$work/failed" "$work/err" 2>/dev/null)" "" "$programs programs ran"
 settle
 
+# By file, since a name is looked for in all of them.
+for file in "$data"/runs/*.db; do
+  ln -s "$file" "$work/$(sqlite3 -batch "$file" "SELECT value FROM meta WHERE key = 'name'").db"
+done
+
 wrong=
 seed=$first
 while [ "$seed" -lt $((first + programs)) ]; do
   off=
+  file=$work/seed-$seed.db
   case $(setting "$seed") in *CUPTI*) off=--off ;; esac
-  "$wavetap" ledger -r "seed-$seed" --json >"$work/ledger.json" 2>>"$work/err"
-  "$wavetap" gaps -r "seed-$seed" --by kernel --limit 0 --json >"$work/gaps.json" 2>>"$work/err"
-  file=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/ledger.json') AS TEXT), '$.run.file')")
+  "$wavetap" ledger -r "$file" --json >"$work/ledger.json" 2>>"$work/err"
+  "$wavetap" gaps -r "$file" --by kernel --limit 0 --json >"$work/gaps.json" 2>>"$work/err"
   # shellcheck disable=SC2086 # one word or none
   "$top_builddir/tests/unit/random_check" $off "$file" "$work/truth.$seed" "$work/calls.$seed" "$work/ledger.json" \
     "$work/gaps.json" >"$work/check" 2>&1 || wrong="$wrong $seed"

@@ -14,9 +14,11 @@
  */
 #include <getopt.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -91,6 +93,7 @@ struct thread {
 	unsigned long launches, graph_launches, copies, waits;
 };
 
+static _Atomic int *begun; /* processes that have, in memory that they share */
 static struct device devices[DEVICES_MAX];
 static struct thread threads[THREADS_MAX];
 
@@ -439,6 +442,10 @@ static void begin(void)
 	APP_CHECK(app.ctx_set(devices[0].context));
 	APP_CHECK(app.launch(devices[0].functions[0], 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	APP_CHECK(app.ctx_sync());
+	/* The others take their time: what comes now is to be side by side. */
+	atomic_fetch_add(begun, 1);
+	for (int i = 0; i < 200 && atomic_load(begun) < opt.processes; i++)
+		delay(1000000);
 }
 
 static int run_process(void)
@@ -514,6 +521,10 @@ int main(int argc, char **argv)
 	int failed = 0, status;
 
 	read_options(argc, argv);
+	begun = mmap(NULL, sizeof(*begun), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+	             0);
+	if (begun == MAP_FAILED)
+		return 1;
 	for (int i = 1; i < opt.processes; i++) {
 		if (fork() == 0) {
 			opt.seed += (uint64_t)i * 1000;

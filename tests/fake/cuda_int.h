@@ -167,6 +167,7 @@ struct fake_stream {
 	uint64_t owner_thread; /* of a per-thread default stream, else 0 */
 	int64_t tail_ns; /* when all work given so far is done */
 	enum fake_wait tail_by; /* what is done then */
+	int64_t last_start_ns; /* of its last kernel */
 	bool was_told; /* to wait for an event, or given a host function, since its last kernel */
 	int pending_host_fns;
 	struct fake_capture *capture;

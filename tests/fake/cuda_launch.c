@@ -135,6 +135,7 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 		fake_count(FAKE_NODE_KERNELS);
 	fake_truth_kernel(seen, &op, &ran, ready, stream->was_told);
 	stream->was_told = false;
+	stream->last_start_ns = ran.start_ns;
 	*ret_end_ns = op.end_ns;
 	if (fake_tools && fake_body_record(&op))
 		fake_tools->op(&op);
@@ -153,9 +154,12 @@ static struct fake_ready launch_ready(const struct fake_call *c, struct fake_str
 	               fake_env_i64("WTFAKE_LAUNCH_LATENCY_NS", LAUNCH_LATENCY_NS);
 	from_stream_ns =
 	        fake_stream_ready_ns(stream) + fake_env_i64("WTFAKE_GAP_NS", KERNEL_GAP_NS);
-	/* A programmatic launch may begin while its predecessor drains. */
-	if (is_programmatic)
+	/* A programmatic launch may begin while the kernel before it drains, but not before that began. */
+	if (is_programmatic && fake_stream_ready_by(stream) == FAKE_WAIT_KERNEL) {
 		from_stream_ns -= 2 * fake_env_i64("WTFAKE_GAP_NS", KERNEL_GAP_NS);
+		if (from_stream_ns <= stream->last_start_ns)
+			from_stream_ns = stream->last_start_ns + 1;
+	}
 	if (from_call_ns >= from_stream_ns)
 		return (struct fake_ready){from_call_ns, from_call_ns, FAKE_WAIT_CALL};
 	return (struct fake_ready){from_stream_ns, from_call_ns, fake_stream_ready_by(stream)};

@@ -24,8 +24,8 @@ static void put(struct synth *s, const struct wt_kernel *kernel)
 /* A launch with its link, and this kernel in place of the one that belongs there. */
 static void put_linked(struct synth *s, struct wt_kernel kernel)
 {
-	kernel.correlation_id = synth_run(s, &(struct synth_launch){.thread32 = 1,
-	                                                            .without_kernel = true});
+	kernel.correlation_id =
+	        synth_run(s, &(struct synth_launch){.thread32 = 1, .without_kernel = true});
 	put(s, &kernel);
 }
 
@@ -218,16 +218,30 @@ static int64_t in_json(const char *path)
 
 static void test_commands(void)
 {
-	static const char *const commands[] = {
-	        "top",          "top --limit 0 --json", "top --group config --limit 0",
-	        "ledger",       "ledger --json",        "gaps",
-	        "gaps --by kernel --json --limit 0",    "timeline",
-	        "timeline --json", "steps",             "copies",
-	        "copies --json", "diagnose",            "diagnose --json",
-	        "show good",    "show vast_grid",       "show vast_grid --json",
-	        "show no_blocks", "show no_duration",   "show bad_time",
-	        "show no_fit",  "check",                "runs",
-	        "ledger --from 1us --to -1us --json"};
+	static const char *const commands[] = {"top",
+	                                       "top --limit 0 --json",
+	                                       "top --group config --limit 0",
+	                                       "ledger",
+	                                       "ledger --json",
+	                                       "gaps",
+	                                       "gaps --by kernel --json --limit 0",
+	                                       "timeline",
+	                                       "timeline --json",
+	                                       "steps",
+	                                       "copies",
+	                                       "copies --json",
+	                                       "diagnose",
+	                                       "diagnose --json",
+	                                       "show good",
+	                                       "show vast_grid",
+	                                       "show vast_grid --json",
+	                                       "show no_blocks",
+	                                       "show no_duration",
+	                                       "show bad_time",
+	                                       "show no_fit",
+	                                       "check",
+	                                       "runs",
+	                                       "ledger --from 1us --to -1us --json"};
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		char words[2048];
@@ -253,16 +267,20 @@ static void test_shown(void)
 	snprintf(words, sizeof(words), "ledger --json -r '%s'", file);
 	wavetap(words);
 	is_i64(in_json("json_extract(?1, '$.devices[0].residual_sm_ns')"), 0, "the ledger sums");
-	is_i64(in_json("json_array_length(?1, '$.devices')"), 1, "a device of unknown size is left out");
+	is_i64(in_json("json_array_length(?1, '$.devices')"), 1,
+	       "a device of unknown size is left out");
 	is_i64(in_json("json_extract(?1, '$.kernels_without_sms')"), 1, "and its kernel counted");
 	is_i64(in_json("json_extract(?1, '$.devices[0].kernels_refused')"), 1,
 	       "the kernel without duration is left out, and counted");
-	is_i64(in_json("json_extract(?1, '$.loss.kernels_no_time')"), 7, "those without a time are told");
+	is_i64(in_json("json_extract(?1, '$.loss.kernels_no_time')"), 7,
+	       "those without a time are told");
 	snprintf(words, sizeof(words), "top --json --limit 0 -r '%s'", file);
 	wavetap(words);
-	is_i64(in_json("(SELECT count(*) FROM json_each(?1, '$.rows') WHERE value ->> 'kernel' = 'bad_time')"),
+	is_i64(in_json("(SELECT count(*) FROM json_each(?1, '$.rows') WHERE value ->> 'kernel' = "
+	               "'bad_time')"),
 	       0, "a kernel without a time is not ranked");
-	is_i64(in_json("(SELECT total(value ->> 'idle_sm_ns') = 0 AND count(*) = 2 FROM json_each(?1, '$.rows')"
+	is_i64(in_json("(SELECT total(value ->> 'idle_sm_ns') = 0 AND count(*) = 2 FROM "
+	               "json_each(?1, '$.rows')"
 	               " WHERE value ->> 'kernel' IN ('no_blocks', 'impossible_grid'))"),
 	       1, "a grid that can't be: shown, without idle time");
 }
@@ -278,14 +296,16 @@ static void test_with_limits(void)
 	             " launches_linked + launches_unlinked + launches_in_flight FROM loss"),
 	       1, "the books balance");
 	is_i64(query("SELECT blocks = 2147483647 * 65535 * 65535 AND underfill_sm_ns = 0 AND"
-	             " wave_sm_ns >= 0 AND wave_max_sm_ns <= 132 * 10000 FROM config JOIN kernel_exec"
+	             " wave_sm_ns >= 0 AND wave_max_sm_ns <= 132 * 10000 FROM config JOIN "
+	             "kernel_exec"
 	             " USING (config_id) JOIN kernel USING (kernel_id) WHERE name = 'vast_grid'"),
 	       1, "2^31 x 65535 x 65535 blocks are judged");
 	is_i64(query("SELECT count(*) FROM config JOIN kernel USING (kernel_id) WHERE name IN"
 	             " ('no_blocks', 'impossible_grid', 'no_fit') AND waves IS NULL"
 	             " AND model_reason IS NOT NULL"),
 	       3, "what can't be is not judged, and why is said");
-	is_i64(query("SELECT launches = 50 AND underfill_sm_ns = 50 * 10000 * (132 - 77) FROM kernel_idle"
+	is_i64(query("SELECT launches = 50 AND underfill_sm_ns = 50 * 10000 * (132 - 77) FROM "
+	             "kernel_idle"
 	             " WHERE kernel = 'good'"),
 	       1, "the good ones are as ever");
 	test_shown();
@@ -298,8 +318,10 @@ static void test_without_limits(void)
 	record(false);
 	is_i64(query("SELECT count(*) FROM config WHERE blocks_per_sm IS NOT NULL"), 0,
 	       "limits unknown: no occupancy");
-	is_i64(query("SELECT count(*) > 0 FROM config WHERE model_reason IS NOT NULL"), 1, "and why");
-	is_i64(query("SELECT underfill_sm_ns = 50 * 10000 * (132 - 77) FROM kernel_idle WHERE kernel = 'good'"),
+	is_i64(query("SELECT count(*) > 0 FROM config WHERE model_reason IS NOT NULL"), 1,
+	       "and why");
+	is_i64(query("SELECT underfill_sm_ns = 50 * 10000 * (132 - 77) FROM kernel_idle WHERE "
+	             "kernel = 'good'"),
 	       1, "underfill needs no limit");
 	test_commands();
 	synth_folder_remove(folder);
