@@ -56,16 +56,25 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
                "kinds as in the statements");
 
 /*
+ * Calls `c` that were captured into a graph, and so did nothing then: the stream was in capture (flag 4),
+ * or some capture was open (8) that this thread had begun: its stream joined it. Begun by entries below 76.
+ */
+#define WITH_CAPTURES                                                                              \
+	"WITH capture AS MATERIALIZED (SELECT process_id, tid, api, entry_ns AS from_ns,"          \
+	" lead(return_ns) OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS to_ns"          \
+	" FROM api_call WHERE api BETWEEN 70 AND 77)"
+#define WAS_CAPTURED                                                                               \
+	"(c.flags & 4 OR (c.flags & 8 AND EXISTS (SELECT 1 FROM capture x WHERE x.api < 76"        \
+	" AND x.process_id = c.process_id AND x.tid = c.tid AND x.from_ns <= c.entry_ns"           \
+	" AND ifnull(x.to_ns > c.entry_ns, 1))))"
+
+/*
  * kind, process, key, start, end. Entries from 130 on build graphs, MODULE entries below load code
- * (wt_hooks.def). The key of a dependency is wt_fact_stream_key(); one that was captured into a graph (flag
- * 4; or 8, a capture was open, and by that thread) held nothing up. Overhead types are
+ * (wt_hooks.def). The key of a dependency is wt_fact_stream_key(). Overhead types are
  * CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module and function loading; 1 to 3 and
  * 7 << 16 CUPTI's own work.
  */
-static const char facts_sql[] =
-        "WITH capture AS MATERIALIZED (SELECT process_id, tid, api, entry_ns AS from_ns,"
-        " lead(return_ns) OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS to_ns"
-        " FROM api_call WHERE api BETWEEN 70 AND 77)" /* begun by those below 76 */
+static const char facts_sql[] = WITH_CAPTURES
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
         " WHERE device_id IS NOT NULL AND end_ns > start_ns"
         " UNION ALL SELECT CASE a.class WHEN 4 THEN 3 WHEN 7 THEN 4 WHEN 5 THEN 5"
@@ -74,10 +83,8 @@ static const char facts_sql[] =
         "  WHEN a.class = 5 AND c.handle BETWEEN 0 AND 2 THEN ~(c.thread32 * 4 + c.handle)"
         "  WHEN a.class = 5 THEN c.handle ELSE c.thread32 END,"
         " c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 7, 8) OR"
-        " (a.class = 5 AND c.flags & 4 = 0 AND NOT (c.flags & 8 AND EXISTS"
-        "  (SELECT 1 FROM capture x WHERE x.api < 76 AND x.process_id = c.process_id"
-        "   AND x.tid = c.tid AND x.from_ns <= c.entry_ns AND ifnull(x.to_ns > c.entry_ns, 1))))"
+        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 7, 8)"
+        " OR (a.class = 5 AND c.result = 0 AND NOT " WAS_CAPTURED ")"
         " UNION ALL SELECT iif(type IN (1, 262144, 327680), 1, 2), process_id,"
         " iif(type IN (1, 262144, 327680), 0, thread32), start_ns, end_ns FROM overhead"
         " WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns";
@@ -91,14 +98,14 @@ static const char facts_sql[] =
 static const char any_lost_sql[] =
         "SELECT 1 FROM loss WHERE launches_unlinked + launches_unobserved"
         " + launches_in_flight + " KERNELS_LOST " > 0 LIMIT 1";
-static const char lost_sql[] =
+static const char lost_sql[] = WITH_CAPTURES
         "SELECT 7, process_id,"
         " iif(stream BETWEEN 0 AND 2, ~(thread32 * 4 + stream), stream), entry_ns, return_ns FROM"
-        " (SELECT l.process_id, l.stream, l.thread32, l.entry_ns, l.return_ns FROM launch_call l"
+        " (SELECT c.process_id, c.stream, c.thread32, c.entry_ns, c.return_ns FROM launch_call c"
         "  LEFT JOIN (SELECT process_id, launch_seq FROM main.kernel_exec"
         "   WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
-        "  ON e.process_id = l.process_id AND e.launch_seq = l.seq"
-        "  WHERE l.result = 0 AND l.flags & 12 = 0 AND e.launch_seq IS NULL"
+        "  ON e.process_id = c.process_id AND e.launch_seq = c.seq"
+        "  WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED
         " UNION ALL SELECT c.process_id, c.handle, c.thread32, c.entry_ns, c.return_ns"
         "  FROM api_call c JOIN api a USING (api) JOIN loss USING (process_id)"
         "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";

@@ -4,7 +4,7 @@
 # analysis). RANDOM_PROGRAMS and RANDOM_SEED choose how many and the first seed; `make stress` does hundreds.
 #
 # Programs differ in threads, streams, devices, processes; runs in how long a launch takes to arrive, in the order and delay of
-# CUPTI's records, and in CUPTI's clock.
+# CUPTI's records, in records that are missing, and in CUPTI's clock.
 . "$top_srcdir/tests/e2e/lib.sh"
 
 programs=${RANDOM_PROGRAMS:-30}
@@ -12,11 +12,12 @@ first=${RANDOM_SEED:-1}
 export WTFAKE_RAMP_NS=0 WTFAKE_DEVICES=2 WTFAKE_SMS=16,24
 
 setting() { # SEED: what is special about its run
-  case $(($1 % 6)) in
+  case $(($1 % 7)) in
   0) echo WTFAKE_LAUNCH_LATENCY_NS=20000 ;;
   1) echo WTFAKE_UNORDERED=1 WTFAKE_DELAY_MS=20 ;;
   2) echo WTFAKE_CUPTI_OFFSET_NS=5000000000 ;;
   3) echo WTFAKE_CUPTI_OFFSET_NS=-3000000 WTFAKE_CUPTI_DRIFT_PPM=50 ;;
+  4) echo WTFAKE_DROP_EVERY=$((7 + $1 % 20)) WTFAKE_ZERO_EVERY=$((9 + $1 % 30)) ;;
   *) echo WTFAKE_GAP_NS=$(($1 % 7 * 700)) ;;
   esac
 }
@@ -42,7 +43,10 @@ seed=$first
 while [ "$seed" -lt $((first + programs)) ]; do
   off=
   file=$work/seed-$seed.db
-  case $(setting "$seed") in *CUPTI*) off=--off ;; esac
+  case $(setting "$seed") in
+  *CUPTI*) off=--off ;;
+  *DROP*) off=--lossy ;;
+  esac
   "$wavetap" ledger -r "$file" --json >"$work/ledger.json" 2>>"$work/err"
   "$wavetap" gaps -r "$file" --by kernel --limit 0 --json >"$work/gaps.json" 2>>"$work/err"
   # shellcheck disable=SC2086 # one word or none

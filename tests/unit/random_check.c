@@ -1,11 +1,12 @@
 /*
  * random_check.c - is what `wavetap ledger` and `wavetap gaps` say of a program what its simulated devices know?
  *
- *	random_check [--off] RUN-FILE TRUTH CALLS LEDGER.json GAPS.json
+ *	random_check [--off] [--lossy] RUN-FILE TRUTH CALLS LEDGER.json GAPS.json
  *
  * TRUTH and CALLS are WTFAKE_TRUTH and WTFAKE_TRUTH_CALLS of all its processes, the JSON files are the output
  * of `ledger --json` and `gaps --by kernel --json --limit 0`. --off: CUPTI's clock was not the device's; times
- * of kernels and copies are the run file's then, and their error is held against the clock error.
+ * of kernels and copies are the run file's then, and their error is held against the clock error. --lossy:
+ * records of kernels were dropped or had no times; where one ran, nothing may read as idle with a cause.
  *
  * Counts by brute force (account.h) and compares every line, and every cause before the kernels of each name.
  * Prints what differs, then sums of this run as NAME VALUE lines for whoever adds up many. Exit 1: differences.
@@ -23,7 +24,7 @@ struct check {
 	sqlite3 *db;
 	struct rc_truth truth;
 	char *ledger, *gaps; /* JSON */
-	bool is_off;
+	bool is_off, is_lossy;
 	int64_t first_ns[RC_PROCESSES_MAX];
 	int64_t start_ns, end_ns, clock_error_ns;
 	struct account_name *totals; /* SM-ns by name, all devices */
@@ -111,6 +112,8 @@ static void find_window(struct check *c)
 	for (size_t i = 0; i < t->kernel_count; i++) {
 		const struct rc_kernel *k = &t->kernels[i];
 
+		if (k->is_lost)
+			continue;
 		FIRST(k->process_id, k->a.start_ns);
 		c->start_ns = earlier(c->start_ns, k->a.start_ns);
 		if (k->a.end_ns > c->end_ns)
@@ -157,6 +160,47 @@ static void add_span(struct account_span *spans, size_t *count, struct account_s
 	spans[(*count)++] = span;
 }
 
+/* A launch of a kernel that has no record; where a process lost any, each graph launch may have lost a node. */
+static bool may_have_lost(const struct rc_truth *t, size_t at)
+{
+	bool is_graph = !strncmp(t->calls[at].name, "cuGraphLaunch", 13);
+
+	if (!t->calls[at].is_recorded)
+		return false;
+	for (size_t i = 0; i < t->kernel_count; i++)
+		if (t->kernels[i].is_lost &&
+		    (is_graph ? t->kernels[i].process_id == t->calls[at].process_id
+		              : t->kernels[i].a.launch == (int)at + 1))
+			return true;
+	return false;
+}
+
+/* As doc/design.md has it: until a wait is over that began after the call, for its stream or the only context. */
+static void add_lost(const struct check *c, const struct rc_call *lost, struct account_span *spans,
+                     size_t *count)
+{
+	const struct rc_truth *t = &c->truth;
+	bool has_one_context = t->context_counts[rc_process(t, lost->process_id)] <= 1;
+	int64_t end_ns = INT64_MAX - c->clock_error_ns;
+
+	for (size_t i = 0; i < t->call_count; i++) {
+		const struct rc_call *wait = &t->calls[i];
+		bool is_for_it =
+		        !strcmp(wait->name, "cuStreamSynchronize")
+		                ? wait->stream == lost->stream &&
+		                          (wait->stream > 2 || wait->thread == lost->thread)
+		                : !strcmp(wait->name, "cuCtxSynchronize") && has_one_context;
+
+		if (wait->is_recorded && is_for_it && wait->process_id == lost->process_id &&
+		    wait->entry_ns >= lost->return_ns && wait->return_ns < end_ns)
+			end_ns = wait->return_ns;
+	}
+	add_span(spans, count,
+	         (struct account_span){.kind = ACCOUNT_SPAN_LOST,
+	                               .start_ns = lost->entry_ns - c->clock_error_ns,
+	                               .end_ns = end_ns + c->clock_error_ns});
+}
+
 static void fill(struct check *c, int64_t device_id, struct account *a,
                  struct account_kernel *kernels, struct account_span *spans)
 {
@@ -165,7 +209,7 @@ static void fill(struct check *c, int64_t device_id, struct account *a,
 	for (size_t i = 0; i < t->kernel_count; i++) {
 		struct account_kernel *k = &kernels[a->kernel_count];
 
-		if (t->kernels[i].device_id != device_id)
+		if (t->kernels[i].device_id != device_id || t->kernels[i].is_lost)
 			continue;
 		*k = t->kernels[i].a;
 		if (!t->kernels[i].is_node)
@@ -191,8 +235,35 @@ static void fill(struct check *c, int64_t device_id, struct account *a,
 				                               call->thread, call->entry_ns,
 				                               call->return_ns});
 	}
+	for (size_t i = 0; i < t->call_count; i++)
+		if (may_have_lost(t, i))
+			add_lost(c, &t->calls[i], spans, &a->span_count);
 	a->kernels = kernels;
 	a->spans = spans;
+}
+
+/* A lost kernel ran where only "unknown" is said, beside other kernels and copies. */
+static void check_lost(struct check *c, int64_t device_id, const struct account *a)
+{
+	for (size_t i = 0; i < c->truth.kernel_count; i++) {
+		const struct rc_kernel *k = &c->truth.kernels[i];
+		int64_t at_ns = k->a.start_ns;
+		bool has_moved = k->is_lost && k->device_id == device_id;
+
+		while (has_moved && at_ns < k->a.end_ns) {
+			has_moved = false;
+			for (size_t j = 0; j < a->span_count; j++) {
+				if (a->spans[j].kind != ACCOUNT_SPAN_LOST ||
+				    a->spans[j].start_ns > at_ns || a->spans[j].end_ns <= at_ns)
+					continue;
+				at_ns = a->spans[j].end_ns;
+				has_moved = true;
+			}
+		}
+		if (k->is_lost && k->device_id == device_id && at_ns < k->a.end_ns)
+			rc_problem(&c->truth, "a lost kernel ran on for %" PRId64 " ns",
+			           k->a.end_ns - at_ns);
+	}
 }
 
 static void compare_device(struct check *c, const char *path, const struct account_result *want)
@@ -250,7 +321,7 @@ static void check_device(struct check *c, int at)
 	                    .process_count = t->process_count};
 	struct account_kernel *kernels = calloc(t->kernel_count + 1, sizeof(*kernels));
 	struct account_span *spans =
-	        calloc(t->copy_count + t->load_count + t->call_count + 1, sizeof(*spans));
+	        calloc(t->copy_count + t->load_count + 2 * t->call_count + 1, sizeof(*spans));
 	struct account_result want;
 	char path[64];
 
@@ -263,6 +334,8 @@ static void check_device(struct check *c, int at)
 	account_compute(&a, &want);
 	snprintf(path, sizeof(path), "$.devices[%d]", at);
 	compare_device(c, path, &want);
+	snprintf(path, sizeof(path), "$.devices[%d].device_id", at);
+	check_lost(c, number(c, c->ledger, path), &a);
 	add_totals(c, &a, &want);
 	account_result_fini(&want);
 	free(kernels);
@@ -331,7 +404,7 @@ static void check_model(struct check *c)
 
 	for (size_t i = 0; i < t->kernel_count; i++) {
 		const struct rc_kernel *k = &t->kernels[i];
-		bool is_alone = !c->is_off && k->model_wave_sm_ns >= 0;
+		bool is_alone = !c->is_off && !k->is_lost && k->model_wave_sm_ns >= 0;
 		int64_t tolerance = k->a.sms + 1;
 
 		for (size_t j = 0; j < t->kernel_count; j++)
@@ -381,20 +454,20 @@ int main(int argc, char **argv)
 	struct check c = {0};
 	int devices;
 
-	if (argc > 1 && !strcmp(argv[1], "--off")) {
-		c.is_off = true;
-		argc--;
-		argv++;
+	for (; argc > 1 && !strncmp(argv[1], "--", 2); argc--, argv++) {
+		c.is_off |= !strcmp(argv[1], "--off");
+		c.is_lossy |= !strcmp(argv[1], "--lossy");
 	}
 	if (argc != 6) {
-		fprintf(stderr, "usage: random_check [--off] RUN-FILE TRUTH CALLS LEDGER GAPS\n");
+		fprintf(stderr,
+		        "usage: random_check [--off] [--lossy] RUN-FILE TRUTH CALLS LEDGER GAPS\n");
 		return 2;
 	}
 	if (sqlite3_open(":memory:", &c.db) != SQLITE_OK)
 		return 2;
 	c.ledger = read_file(argv[4]);
 	c.gaps = read_file(argv[5]);
-	rc_load(c.db, argv[1], argv[2], argv[3], c.is_off, &c.truth);
+	rc_load(c.db, argv[1], argv[2], argv[3], c.is_off, c.is_lossy, &c.truth);
 	c.totals = calloc((size_t)c.truth.name_count + 1, sizeof(*c.totals));
 	if (!c.totals)
 		abort();

@@ -25,6 +25,7 @@ struct rc_call {
 	int64_t correlation;
 	int64_t called_ns, left_ns; /* by the driver */
 	int64_t entry_ns, return_ns; /* by the run file; with is_recorded */
+	int64_t stream; /* handle, by the run file */
 	bool is_recorded;
 	int result;
 };
@@ -38,6 +39,7 @@ struct rc_kernel {
 	        model_wave_max_sm_ns; /* the run file's; -1: not judged */
 	int64_t off_ns; /* by how much the run file's times are not the device's */
 	bool is_node, was_told;
+	bool is_lost; /* not in the run file, or without times */
 };
 
 struct rc_copy {
@@ -55,15 +57,20 @@ struct rc_truth {
 	size_t load_count;
 	int64_t process_ids[RC_PROCESSES_MAX];
 	int process_count;
+	int context_counts[RC_PROCESSES_MAX];
+	bool has_losses; /* some kernels' records are meant to be missing */
 	char (*names)[RC_NAME_BYTES]; /* of kernels */
 	int name_count;
 	int64_t bracket_ns; /* how well CUPTI's clock was read, at worst */
 	long problems; /* where run file and truth can't both be right */
 };
 
-/* Attaches the run file as `r`. has_own_times: times of the run file, where CUPTI's clock is not the device's. */
+/*
+ * Attaches the run file as `r`. has_own_times: times of the run file, where CUPTI's clock is not the device's.
+ * has_losses: kernels may be missing there.
+ */
 void rc_load(sqlite3 *db, const char *run, const char *truth, const char *calls, bool has_own_times,
-             struct rc_truth *ret_truth);
+             bool has_losses, struct rc_truth *ret_truth);
 void rc_fini(struct rc_truth *truth);
 
 /* Number of a process in the account, or -1. */

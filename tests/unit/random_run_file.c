@@ -73,7 +73,8 @@ static void write_calls(sqlite3 *db, const struct random_run *run)
 
 	for (size_t i = 0; i < run->call_count; i++) {
 		const struct rr_call *c = &run->calls[i];
-		int64_t entry_ns = rr_told(run, c->entry_ns), return_ns = rr_told(run, c->return_ns);
+		int64_t entry_ns = rr_told(run, c->entry_ns),
+		        return_ns = rr_told(run, c->return_ns);
 
 		if (c->kind == RR_CALL_LAUNCH)
 			INSERT(1,
@@ -120,8 +121,7 @@ static void write_kernels(sqlite3 *db, const struct random_run *run)
 }
 
 /* By process, as the daemon keeps it: the first launch or activity that it saw. Calls are told shift_ns later. */
-void rr_first(const struct random_run *run, int64_t shift_ns,
-                       int64_t first_ns[RR_PROCESSES_MAX])
+void rr_first(const struct random_run *run, int64_t shift_ns, int64_t first_ns[RR_PROCESSES_MAX])
 {
 	for (int i = 0; i < RR_PROCESSES_MAX; i++)
 		first_ns[i] = INT64_MAX;
@@ -141,8 +141,7 @@ void rr_first(const struct random_run *run, int64_t shift_ns,
 #undef EARLIER
 }
 
-void rr_write(sqlite3 *db, const struct random_run *run,
-                      const int64_t first_ns[RR_PROCESSES_MAX])
+void rr_write(sqlite3 *db, const struct random_run *run, const int64_t first_ns[RR_PROCESSES_MAX])
 {
 	must(sqlite3_exec(
 	             db,
@@ -191,8 +190,8 @@ void rr_write(sqlite3 *db, const struct random_run *run,
 		       "INSERT INTO overhead (process_id, type, start_ns, end_ns, thread32)"
 		       " VALUES (?,?,?,?,?)",
 		       run->overheads[i].process + 1, run->overheads[i].type,
-		       rr_told(run, run->overheads[i].start_ns), rr_told(run, run->overheads[i].end_ns),
-		       run->overheads[i].thread);
+		       rr_told(run, run->overheads[i].start_ns),
+		       rr_told(run, run->overheads[i].end_ns), run->overheads[i].thread);
 	INSERT(10,
 	       "INSERT INTO clock (process_id, realtime_ns, monotonic_ns, boot_ns, bracket_ns)"
 	       " VALUES (1, 1, 1, 1, ?)",

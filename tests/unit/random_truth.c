@@ -129,9 +129,10 @@ static const char calls_sql[] =
         " AND name IN (SELECT name FROM r.api WHERE class <> 9) ORDER BY 1, 2, 5";
 
 static const char recorded_sql[] =
-        "SELECT process_id, tid, a.name, entry_ns, return_ns, result FROM"
-        " (SELECT process_id, tid, api, entry_ns, return_ns, result FROM r.launch_call"
-        "  UNION ALL SELECT process_id, tid, api, entry_ns, return_ns, result FROM r.api_call)"
+        "SELECT process_id, tid, a.name, entry_ns, return_ns, result, stream FROM"
+        " (SELECT process_id, tid, api, entry_ns, return_ns, result, stream FROM r.launch_call "
+        "UNION ALL"
+        "  SELECT process_id, tid, api, entry_ns, return_ns, result, handle FROM r.api_call)"
         " JOIN r.api a USING (api) ORDER BY 1, 2, 4";
 
 /* A thread's last calls are those that were recorded: what came before the first launch was not. */
@@ -152,6 +153,7 @@ static void match_thread(struct rc_truth *truth, size_t first, size_t count,
 		call->is_recorded = true;
 		call->entry_ns = told->entry_ns;
 		call->return_ns = told->return_ns;
+		call->stream = told->stream;
 		if (strcmp(call->name, told->name) || call->result != told->result)
 			rc_problem(truth, "thread %d called %s = %d, the run file says %s = %d",
 			           call->thread, call->name, call->result, told->name,
@@ -189,6 +191,7 @@ static struct rc_call *read_calls(sqlite3 *db, const char *sql, bool is_truth, s
 			c->entry_ns = sqlite3_column_int64(s, 3);
 			c->return_ns = sqlite3_column_int64(s, 4);
 			c->result = sqlite3_column_int(s, 5);
+			c->stream = sqlite3_column_int64(s, 6);
 		}
 	}
 	sqlite3_finalize(s);
@@ -350,8 +353,12 @@ static void read_kernel(struct rc_truth *truth, sqlite3_stmt *s, bool has_own_ti
 	k->model_wave_max_sm_ns = sqlite3_column_int64(s, 20);
 	k->a.start_ns = sqlite3_column_int64(s, 4);
 	k->a.end_ns = sqlite3_column_int64(s, 5);
-	if (sqlite3_column_type(s, 16) == SQLITE_NULL) {
+	k->is_lost = sqlite3_column_type(s, 16) == SQLITE_NULL;
+	if (k->is_lost && !truth->has_losses)
 		rc_problem(truth, "%s at %" PRId64 " is not in the run file", name, k->a.start_ns);
+	if (k->is_lost) {
+		k->a.name = name_number(truth, name);
+		set_call(truth, k, sqlite3_column_int64(s, 3));
 		return;
 	}
 	k->off_ns = llabs(start_ns - k->a.start_ns) > llabs(end_ns - k->a.end_ns)
@@ -404,15 +411,18 @@ static void tell_first(struct rc_truth *truth)
 static void load_kernels(sqlite3 *db, struct rc_truth *truth, bool has_own_times)
 {
 	sqlite3_stmt *s = rc_prepare(db, kernels_sql);
+	int64_t told = 0;
 
 	while (step(db, s))
 		read_kernel(truth, s, has_own_times,
 		            append(&truth->kernels, &truth->kernel_count, sizeof(*truth->kernels)));
 	sqlite3_finalize(s);
-	s = rc_prepare(db, "SELECT count(*) FROM r.kernel_exec");
-	if (step(db, s) && sqlite3_column_int64(s, 0) != (int64_t)truth->kernel_count)
-		rc_problem(truth, "%d kernels in the run file, the devices ran %zu",
-		           sqlite3_column_int(s, 0), truth->kernel_count);
+	for (size_t i = 0; i < truth->kernel_count; i++)
+		told += !truth->kernels[i].is_lost;
+	s = rc_prepare(db, "SELECT count(*) FROM r.kernel_exec WHERE start_ns IS NOT NULL");
+	if (step(db, s) && sqlite3_column_int64(s, 0) != told)
+		rc_problem(truth, "%d kernels in the run file, the devices ran %" PRId64,
+		           sqlite3_column_int(s, 0), told);
 	sqlite3_finalize(s);
 	if (truth->kernel_count)
 		qsort(truth->kernels, truth->kernel_count, sizeof(*truth->kernels), by_start);
@@ -465,7 +475,7 @@ static void load_loads(sqlite3 *db, struct rc_truth *truth, bool has_own_times)
 }
 
 void rc_load(sqlite3 *db, const char *run, const char *truth_path, const char *calls_path,
-             bool has_own_times, struct rc_truth *truth)
+             bool has_own_times, bool has_losses, struct rc_truth *truth)
 {
 	static const char *const kernel_keys[] = {"pid",
 	                                          "kernel",
@@ -490,15 +500,19 @@ void rc_load(sqlite3 *db, const char *run, const char *truth_path, const char *c
 	sqlite3_stmt *s = rc_prepare(db, "ATTACH ? AS r");
 
 	memset(truth, 0, sizeof(*truth));
+	truth->has_losses = has_losses;
 	sqlite3_bind_text(s, 1, run, -1, SQLITE_STATIC);
 	step(db, s);
 	sqlite3_finalize(s);
 	run_sql(db, "BEGIN");
 	read_lines(db, truth_path, "kernels", kernel_keys);
 	read_lines(db, calls_path, "calls", call_keys);
-	s = rc_prepare(db, "SELECT process_id FROM r.proc");
-	while (step(db, s) && truth->process_count < RC_PROCESSES_MAX)
-		truth->process_ids[truth->process_count++] = sqlite3_column_int64(s, 0);
+	s = rc_prepare(db, "SELECT process_id, (SELECT count(*) FROM r.context c"
+	                   " WHERE c.process_id = p.process_id) FROM r.proc p");
+	while (step(db, s) && truth->process_count < RC_PROCESSES_MAX) {
+		truth->process_ids[truth->process_count] = sqlite3_column_int64(s, 0);
+		truth->context_counts[truth->process_count++] = sqlite3_column_int(s, 1);
+	}
 	sqlite3_finalize(s);
 	s = rc_prepare(db, "SELECT ifnull(max(bracket_ns), 0) FROM r.clock");
 	if (step(db, s))
