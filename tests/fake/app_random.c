@@ -85,9 +85,8 @@ struct lane {
 struct thread {
 	pthread_t pthread;
 	uint64_t random;
-	int idx;
 	struct lane lanes[STREAMS_MAX];
-	int lane_count;
+	int idx, lane_count;
 	wtcu_event events[DEVICES_MAX][EVENTS];
 	void *pinned, *pageable;
 	unsigned long launches, graph_launches, copies, waits;

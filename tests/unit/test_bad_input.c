@@ -52,6 +52,8 @@ static void put_times(struct synth *s)
 	                             {now_ns, 0},
 	                             {now_ns, now_ns - 1},
 	                             {now_ns, UINT64_MAX},
+	                             {now_ns, (uint64_t)INT64_MAX / 2},
+	                             {(uint64_t)INT64_MAX / 2 - 5, (uint64_t)INT64_MAX / 2},
 	                             {UINT64_MAX - 1, UINT64_MAX},
 	                             {(uint64_t)INT64_MAX, (uint64_t)INT64_MAX + 1}};
 
@@ -106,6 +108,7 @@ static void put_copies(struct synth *s)
 	                           {.start_ns = 0, .end_ns = 0, .bytes = UINT64_MAX},
 	                           {.start_ns = now_ns, .end_ns = now_ns, .bytes = 0},
 	                           {.start_ns = now_ns, .end_ns = UINT64_MAX, .bytes = 1},
+	                           {.start_ns = now_ns, .end_ns = INT64_MAX / 2, .bytes = 1},
 	                           {.start_ns = now_ns, .end_ns = now_ns + 1000, .device = 99}};
 
 	for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
@@ -272,7 +275,7 @@ static void test_shown(void)
 	is_i64(in_json("json_extract(?1, '$.kernels_without_sms')"), 1, "and its kernel counted");
 	is_i64(in_json("json_extract(?1, '$.devices[0].kernels_refused')"), 1,
 	       "the kernel without duration is left out, and counted");
-	is_i64(in_json("json_extract(?1, '$.loss.kernels_no_time')"), 7,
+	is_i64(in_json("json_extract(?1, '$.loss.kernels_no_time')"), 9,
 	       "those without a time are told");
 	snprintf(words, sizeof(words), "top --json --limit 0 -r '%s'", file);
 	wavetap(words);
@@ -288,7 +291,7 @@ static void test_shown(void)
 static void test_with_limits(void)
 {
 	record(true);
-	is_i64(query("SELECT kernels_no_time FROM loss"), 7, "times that can't be");
+	is_i64(query("SELECT kernels_no_time FROM loss"), 9, "times that can't be");
 	is_i64(query("SELECT kernels_cupti_only FROM loss"), 1, "a kernel without a call");
 	is_i64(query("SELECT launches_unlinked + launches_in_flight FROM loss"), 1,
 	       "a launch without a kernel");
