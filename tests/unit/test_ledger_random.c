@@ -230,6 +230,37 @@ static void check_lost(const struct facts *f, const struct random_run *run, int 
 	}
 }
 
+/* Stretches of time: the terms of each sum to its SM-time, and each term over all of them to the line. */
+static void check_buckets(const struct wt_ledger *ledger, const struct wt_ledger_device *device)
+{
+	int64_t sums_ns[ACCOUNT_CAUSE_MAX] = {0}, underfill_sm_ns = 0, wave_sm_ns = 0,
+	        active_sm_ns = 0;
+
+	for (size_t i = 0; i < ledger->bucket_count; i++) {
+		const struct wt_ledger_bucket *b = &device->buckets[i];
+		int64_t from_ns = ledger->start_ns + (int64_t)i * ledger->bucket_ns;
+		int64_t end_ns = from_ns + ledger->bucket_ns;
+		int64_t sm_ns = b->share.active_sm_ns + b->share.underfill_sm_ns +
+		                b->share.wave_sm_ns + b->share.unjudged_sm_ns + b->share.comm_sm_ns;
+
+		for (int cause = 0; cause < ACCOUNT_CAUSE_MAX; cause++) {
+			sm_ns += b->gap_ns[cause] * device->sms;
+			sums_ns[cause] += b->gap_ns[cause];
+		}
+		if (end_ns > ledger->end_ns)
+			end_ns = ledger->end_ns;
+		same("a stretch of time", sm_ns, (end_ns - from_ns) * device->sms);
+		active_sm_ns += b->share.active_sm_ns;
+		underfill_sm_ns += b->share.underfill_sm_ns;
+		wave_sm_ns += b->share.wave_sm_ns;
+	}
+	same("active of all stretches", active_sm_ns, device->share.active_sm_ns);
+	same("underfill of all stretches", underfill_sm_ns, device->share.underfill_sm_ns);
+	same("wave of all stretches", wave_sm_ns, device->share.wave_sm_ns);
+	for (int cause = 0; cause < ACCOUNT_CAUSE_MAX; cause++)
+		same("a cause in all stretches", sums_ns[cause], device->gap_ns[cause]);
+}
+
 static void add_sums(const struct account *a, const struct account_result *result)
 {
 	sums.kernels += (int64_t)a->kernel_count;
@@ -255,6 +286,8 @@ static void compare_device(const struct wt_ledger *ledger, const struct wt_ledge
 	make_facts(f, run, device, false);
 	account_compute(&f->account, &want);
 	compare_lines(got, &want);
+	if (ledger->bucket_count)
+		check_buckets(ledger, got);
 	check_lost(f, run, device);
 	add_sums(&f->account, &want);
 	make_facts(f, run, device, true);
@@ -312,7 +345,8 @@ static void run_program(sqlite3 *db, uint64_t seed)
 		abort();
 	rr_first(&run, run.clock_shift_ns, f.first_ns);
 	rr_write(db, &run, f.first_ns);
-	rc = wt_ledger_load(db, NULL, &ledger);
+	/* A third of them as `timeline` does. */
+	rc = wt_ledger_load_buckets(db, NULL, seed % 3 ? 0 : -(int64_t)(seed % 23 + 1), &ledger);
 	if (rc)
 		fail("not loaded: %d %s", rc, ledger.problem);
 	else if (ledger.device_count)
