@@ -73,18 +73,6 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* min(G, SMs in reach): wave.h. */
-static uint32_t occupied_sms(const struct wt_ledger_row *row, int64_t device_sms)
-{
-	int64_t sms = row->config_sms > 0 ? least(row->config_sms, device_sms) : device_sms;
-
-	if (row->resident_blocks > 0)
-		sms = least(sms, row->resident_blocks);
-	if (row->blocks > 0)
-		sms = least(sms, row->blocks);
-	return (uint32_t)sms;
-}
-
 /* Its part in the window. What the sweep refuses is counted and left out. */
 static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row *row)
 {
@@ -97,7 +85,8 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .duration_ns = row->end_ns - row->start_ns,
 	        .wave_sm_ns = row->wave_sm_ns,
 	        .wave_max_sm_ns = row->wave_max_sm_ns,
-	        .sms = occupied_sms(row, load->device->sms),
+	        .sms = wt_sweep_occupied_sms(row->config_sms, load->device->sms,
+	                                     row->resident_blocks, row->blocks),
 	        .is_judged = row->is_judged,
 	        .is_collective = load->is_collective[load->next_at],
 	};
