@@ -1,5 +1,5 @@
 #!/bin/sh
-# Random programs over the simulated GPU, by the whole path: what `ledger` and `gaps` say of each is what the
+# Random programs over the simulated GPU, by the whole path: what `ledger`, `gaps` and `top` say of each is what the
 # simulated devices know, to the nanosecond and cause by cause (tests/unit/random_check, which shares no code with the
 # analysis). RANDOM_PROGRAMS and RANDOM_SEED choose how many and the first seed; `make stress` does hundreds.
 #
@@ -67,6 +67,8 @@ awk '{ if ($1 == "clock_worst_ns") { if ($NF > worst) worst = $NF; next }
   END {
     printf "# programs %d, kernels %d, gaps %d, undecided %.2f %% of the time without a kernel\n", sums["programs "],
       sums["kernels "], sums["gaps "], 100 * sums["undecided_ns "] / sums["gap_ns "]
+    printf "# rows of top compared on %d devices; on %d something was late or refused\n", sums["devices_settled "],
+      sums["devices_not_settled "]
     printf "# CUPTI clock off or drifting: times wrong by %d ns at worst, %d kernels by more than the clock error\n", worst,
       sums["kernels_beyond_error "]
     for (key in sums)

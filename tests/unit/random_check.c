@@ -8,7 +8,8 @@
  * of kernels and copies are the run file's then, and their error is held against the clock error. --lossy:
  * records of kernels were dropped or had no times; where one ran, nothing may read as idle with a cause.
  *
- * Counts by brute force (account.h) and compares every line, and every cause before the kernels of each name.
+ * Counts by brute force (account.h) and compares every line, every cause before the kernels of each name, and the
+ * sums of what `top` ranks.
  * Prints what differs, then sums of this run as NAME VALUE lines for whoever adds up many. Exit 1: differences.
  */
 #include <inttypes.h>
@@ -295,6 +296,29 @@ static void compare_device(struct check *c, const char *path, const struct accou
 	}
 }
 
+/* What `top` adds up is the ledger's, too, if nothing was late or refused. */
+static void compare_rows(struct check *c, int64_t device_id, const struct account_result *want)
+{
+	sqlite3_stmt *s = rc_prepare(
+	        c->db, "SELECT total(underfill_sm_ns), total(wave_sm_ns), total(wave_max_sm_ns),"
+	               " total(unjudged_sm_ns), total(comm_sm_ns), (SELECT total(kernels_waiting +"
+	               " kernels_late + kernels_refused) FROM r.sweep w WHERE w.device_id = ?1)"
+	               " FROM r.config_stat JOIN r.config USING (config_id) WHERE device_id = ?1");
+
+	sqlite3_bind_int64(s, 1, device_id);
+	if (sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 5) == 0) {
+		same(c, "rows", "underfill", sqlite3_column_int64(s, 0), want->underfill_sm_ns);
+		same(c, "rows", "wave", sqlite3_column_int64(s, 1), want->wave_sm_ns);
+		same(c, "rows", "wave at most", sqlite3_column_int64(s, 2), want->wave_max_sm_ns);
+		same(c, "rows", "unjudged", sqlite3_column_int64(s, 3), want->unjudged_sm_ns);
+		same(c, "rows", "comm", sqlite3_column_int64(s, 4), want->comm_sm_ns);
+		printf("devices_settled 1\n");
+	} else {
+		printf("devices_not_settled 1\n");
+	}
+	sqlite3_finalize(s);
+}
+
 static void add_totals(struct check *c, const struct account *a, const struct account_result *r)
 {
 	for (int i = 0; i <= a->name_count; i++) {
@@ -336,6 +360,7 @@ static void check_device(struct check *c, int at)
 	compare_device(c, path, &want);
 	snprintf(path, sizeof(path), "$.devices[%d].device_id", at);
 	check_lost(c, number(c, c->ledger, path), &a);
+	compare_rows(c, number(c, c->ledger, path), &want);
 	add_totals(c, &a, &want);
 	account_result_fini(&want);
 	free(kernels);
