@@ -67,6 +67,11 @@ wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
 
+TESTS += tests/unit/test_json.sh
+EXTRA_DIST += tests/unit/test_json.sh
+check_PROGRAMS += tests/unit/json_schema
+tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
+
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
 tests_unit_make_run_SOURCES = tests/unit/make_run.c
