@@ -114,9 +114,8 @@ static struct schema resolve(const struct file *from, const char *reference)
 	char path[2 * PATH_BYTES];
 
 	if (name) {
-		snprintf(path, sizeof(path), "%.*s%.*s",
-		         slash ? (int)(slash - from->path + 1) : 0, from->path, (int)name,
-		         reference);
+		snprintf(path, sizeof(path), "%.*s%.*s", slash ? (int)(slash - from->path + 1) : 0,
+		         from->path, (int)name, reference);
 		to.file = load(path);
 	}
 	to.value = to.file->root;
@@ -144,7 +143,7 @@ static const char *const keywords[] = {"type",    "required", "properties", "add
                                        "anyOf",   "oneOf",    "$ref",       "$defs",
                                        "$schema", "$id",      "title",      "description",
                                        NULL};
-static const char *const types[] = {"null",  "boolean", "integer", "number",
+static const char *const types[] = {"null",   "boolean", "integer", "number",
                                     "string", "array",   "object",  NULL};
 
 static void lint(const struct file *file, const struct json_value *schema);

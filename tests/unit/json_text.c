@@ -307,7 +307,8 @@ bool json_is_equal(const struct json_value *a, const struct json_value *b)
 	if (a->type == JSON_STRING)
 		return !strcmp(a->text, b->text);
 	for (const struct json_value *x = a->first; x; x = x->next, y = y ? y->next : NULL) {
-		const struct json_value *other = a->type == JSON_OBJECT ? json_member(b, x->key) : y;
+		const struct json_value *other =
+		        a->type == JSON_OBJECT ? json_member(b, x->key) : y;
 
 		if (!other || !json_is_equal(x, other))
 			return false;

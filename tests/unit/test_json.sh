@@ -2,7 +2,7 @@
 # The JSON of every command against its schema in doc/schema, over recorded, simulated and odd runs; and the
 # schemas against the outputs: a member that no run has is named here. Where Python has jsonschema, it has to agree.
 # Argument lists are split on purpose.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2016,SC2086,SC2317
 . "$top_srcdir/tests/e2e/lib.sh"
 
 checker=$top_builddir/tests/unit/json_schema
