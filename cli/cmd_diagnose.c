@@ -34,6 +34,7 @@ static const struct wt_option diagnose_options[] = {
         WT_SELECT_OPTIONS(struct diagnose_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct diagnose_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
+        WT_SELECT_ALL_OPTION(struct diagnose_values, select),
         WT_RUN_OPTION(struct diagnose_values, run),
         {0},
 };
@@ -204,6 +205,7 @@ static int run_diagnose(void *opaque, int operand_count, char **operands)
 	if (code)
 		return code;
 	code = wt_select_parse("diagnose", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: findings are about all kernels of a device; show and top "
 		             "are about one");

@@ -20,7 +20,7 @@ wavetap_SOURCES = \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/select.c cli/select.h cli/select_apply.c \
-	cli/select_find.c cli/select_impl.h cli/select_window.c \
+	cli/select_find.c cli/select_impl.h cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
 	cli/show_json.c cli/show_print.c cli/show_print.h \
