@@ -60,7 +60,8 @@ wavetap_SOURCES = \
 	cli/cmd_status.c \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
-	cli/cmd_top.c
+	cli/cmd_top.c \
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
 
@@ -88,3 +89,5 @@ EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test
 
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
+TESTS += tests/unit/test_whatif_cli.sh
+EXTRA_DIST += tests/unit/test_whatif_cli.sh

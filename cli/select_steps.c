@@ -36,8 +36,7 @@ static int use_asked(const struct wt_select *select, const struct wt_run_file *r
 		             steps->count);
 		return WT_EXIT_NO_DATA;
 	}
-	last = select->step_last < (int64_t)steps->count ? (size_t)select->step_last
-	                                                 : steps->count;
+	last = select->step_last < (int64_t)steps->count ? (size_t)select->step_last : steps->count;
 	*ret_start_ns = steps->steps[select->step_first - 1].start_ns;
 	*ret_end_ns = steps->steps[last - 1].end_ns;
 	return WT_EXIT_FINE;
@@ -78,8 +77,8 @@ static int use_steady(struct wt_select *select, int code, const struct wt_run_st
 /* From the first launch of any process to where the run's own window begins. */
 static int64_t unobserved_ns(const struct wt_select *select, const struct wt_run_file *run)
 {
-	int64_t first_ns = wt_db_int(run->db, "SELECT min(first_ns) FROM main.process",
-	                             select->run_start_ns);
+	int64_t first_ns =
+	        wt_db_int(run->db, "SELECT min(first_ns) FROM main.process", select->run_start_ns);
 
 	return first_ns > 0 && first_ns < select->run_start_ns ? select->run_start_ns - first_ns
 	                                                       : 0;

@@ -9,4 +9,5 @@ dist_schema_DATA = \
 	doc/schema/export.schema.json doc/schema/gaps.schema.json doc/schema/gc.schema.json \
 	doc/schema/import.schema.json doc/schema/ledger.schema.json doc/schema/runs.schema.json \
 	doc/schema/show.schema.json doc/schema/simulate.schema.json doc/schema/status.schema.json \
-	doc/schema/steps.schema.json doc/schema/timeline.schema.json doc/schema/top.schema.json
+	doc/schema/steps.schema.json doc/schema/timeline.schema.json doc/schema/top.schema.json \
+	doc/schema/whatif.schema.json

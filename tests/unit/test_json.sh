@@ -79,7 +79,7 @@ sqlite3 -batch "$work/short-loop.db" "DELETE FROM kernel_exec WHERE exec_id > (S
 
 for run in "$recorded" "$sim" "$work/full.db" "$work/pair.db" "$work/ranks.db" "$work/lossy.db" "$work/short.db" "$work/odd.db"; do
   for arguments in "top" "top --group config" "top --group device" "top --group process --limit 1" "top --group rank" \
-    ledger gaps "gaps --by kernel" timeline "diagnose --threshold 0.01" "copies" "show 1" "export --format json -o -"; do
+    ledger gaps "gaps --by kernel" timeline "diagnose --threshold 0.01" "whatif --no-gaps" "whatif --sms 40" "copies" "show 1" "export --format json -o -"; do
     case $arguments in
     show*) json=--json code=0 ;;
     export*) json='' code=0 ;;
