@@ -89,5 +89,5 @@ EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test
 
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
-TESTS += tests/unit/test_whatif_cli.sh
-EXTRA_DIST += tests/unit/test_whatif_cli.sh
+TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
