@@ -14,6 +14,10 @@
 #define ORDER_LEAST 0.4 /* of launches in the same order as in the step before */
 #define SCORE_LEAST 0.25 /* of an anchor: less comes back by chance */
 #define STRANGE_SCORE 0.7 /* of an anchor whose segments are not alike */
+#define LAST_PARTS 4
+#define LAST_PART_LEAST 1000u /* items: in fewer, much comes back by chance */
+#define LAST_STEPS_LEAST 16u
+#define KNOWN_BEFORE_MOST 0.4
 #define SLOW_RATIO 1.5 /* alike steps at the start that take so much longer still warm up */
 
 static double cover_of(const struct wt_step_level *level)
@@ -400,7 +404,7 @@ static int prepare(const struct wt_step_item *items, size_t count, struct wt_ste
 	return 0;
 }
 
-int wt_steps_find(const struct wt_step_item *items, size_t count, struct wt_steps *ret_steps)
+static int find_in(const struct wt_step_item *items, size_t count, struct wt_steps *ret_steps)
 {
 	struct wt_step_anchor *anchors = NULL;
 	size_t anchor_count = 0;
@@ -424,6 +428,58 @@ int wt_steps_find(const struct wt_step_item *items, size_t count, struct wt_step
 		free(anchors[i].at);
 	free(anchors);
 	free(data.classes);
+	return rc;
+}
+
+/* Of the items before the first step, the share that steps launch, too; -1: no memory. */
+static double share_known_before(const struct wt_step_item *items, const struct wt_steps *steps)
+{
+	size_t first = steps->steps[0].first, known = 0;
+	size_t count = steps->steps[steps->count - 1].end - first;
+	uint64_t *sorted = calloc(count, sizeof(*sorted));
+	size_t distinct;
+
+	if (!sorted)
+		return -1;
+	distinct = sort_signatures(items + first, count, sorted);
+	for (size_t i = 0; i < first; i++)
+		known += bsearch(&items[i].signature, sorted, distinct, sizeof(*sorted),
+		                 by_signature) != NULL;
+	free(sorted);
+	return first ? (double)known / (double)first : 0;
+}
+
+/*
+ * A program that compiles and tunes first can launch more before its steps than in them. Where the
+ * whole has no loop, its last half may be one, or its last quarter; but only if what came before
+ * was something else, or it is a stretch of something irregular.
+ */
+int wt_steps_find(const struct wt_step_item *items, size_t count, struct wt_steps *ret_steps)
+{
+	int rc = find_in(items, count, ret_steps);
+
+	for (size_t part = 2; part <= LAST_PARTS && !rc && ret_steps->reason == WT_STEPS_NO_LOOP &&
+	                      count / part >= LAST_PART_LEAST;
+	     part *= 2) {
+		size_t from = count - count / part;
+		struct wt_steps late;
+		double known = 1;
+
+		rc = find_in(items + from, count - from, &late);
+		for (size_t i = 0; i < late.count; i++) {
+			late.steps[i].first += from;
+			late.steps[i].end += from;
+		}
+		late.searched_from = from;
+		if (!rc && late.reason == WT_STEPS_FOUND && late.count >= LAST_STEPS_LEAST)
+			known = share_known_before(items, &late);
+		if (known < 0)
+			rc = -ENOMEM;
+		if (known >= 0 && known <= KNOWN_BEFORE_MOST)
+			*ret_steps = late;
+		else
+			wt_steps_fini(&late);
+	}
 	return rc;
 }
 

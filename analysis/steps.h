@@ -79,10 +79,14 @@ struct wt_steps {
 	size_t steady_count;
 	/* Steps [steady_first, steady_end) are the steady window: odd ones may be among them. */
 	size_t steady_first, steady_end;
+	size_t searched_from; /* item; not 0: only what follows has a loop */
 	bool is_at_update, is_at_gap; /* how the beginning was chosen; neither: anchor or mark */
 };
 
-/* 0 or -ENOMEM; none found is 0 as well. wt_steps_fini() in either case. */
+/*
+ * 0 or -ENOMEM; none found is 0 as well. wt_steps_fini() in either case. Looks at all items; where they
+ * have no loop, at their last half, then at their last quarter.
+ */
 int wt_steps_find(const struct wt_step_item *items, size_t count, struct wt_steps *ret_steps);
 
 /*

@@ -137,6 +137,11 @@ static int find_in_run(const struct wt_run_file *run, const struct wt_select *se
 
 static int print_ncu(const struct wt_show *show)
 {
+	if (show->is_collective) {
+		wt_cli_error("a collective can't be profiled like that: ncu replays it, and each "
+		             "replay waits for the other ranks");
+		return WT_EXIT_NO_DATA;
+	}
 	if (!show->ncu) {
 		wt_cli_error("no launch with a known time: nothing to point ncu at");
 		return WT_EXIT_NO_DATA;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/collective.h"
 #include "cli/kernel_name.h"
 #include "cli/report_sql.h"
 #include "cli/show.h"
@@ -282,7 +283,8 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 		return rc;
 	show->demangled = wt_kernel_name_demangle(show->total.kernel);
 	rc = show->demangled ? load_times(db, kernel_id, show) : -ENOMEM;
-	if (!rc)
+	show->is_collective = wt_is_collective_kernel(show->total.kernel);
+	if (!rc && !show->is_collective)
 		rc = load_ncu(db, kernel_id, show);
 	if (rc == -EIO)
 		snprintf(show->problem, sizeof(show->problem), "%s", sqlite3_errmsg(db));

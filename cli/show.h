@@ -35,6 +35,7 @@ struct wt_show_config {
 	int64_t blocks; /* G */
 	int64_t resident_blocks; /* C, 0 = not known */
 	int64_t sm_count;
+	bool is_collective;
 	char lift
 	        [WT_SHOW_ADVICE_BYTES]; /* what would let one more block onto an SM; "" = nothing */
 	char advice[WT_SHOW_ADVICE_BYTES]; /* what the grid loses, and the bound; "" = nothing */
@@ -51,7 +52,8 @@ struct wt_show {
 	struct wt_show_times start; /* entry of the call to start of the kernel */
 	struct wt_show_bin bins[WT_SHOW_BINS];
 	size_t bin_count;
-	char *ncu; /* the command that profiles a launch in the middle; NULL: can't be told */
+	bool is_collective; /* its replay by ncu would wait for the other ranks for ever */
+	char *ncu; /* the command that profiles a launch in the middle; NULL: can't be told, or so */
 	char problem[200]; /* after -EIO: what SQLite said */
 };
 

@@ -6,6 +6,8 @@
  * one more block onto an SM, by the project's own occupancy (analysis/occupancy.h). Whether more
  * blocks per SM help, the model can't tell, so no time is promised for it.
  *
+ * A collective gets neither: its few blocks are by design, and its time is not its own.
+ *
  * Advice: never more than the idle SM-time that was seen. What a change of the grid wins for kernels
  * that wait for memory only counters can tell.
  */
@@ -14,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/collective.h"
 #include "analysis/occupancy.h"
 #include "cli/report_sql.h"
 #include "cli/show.h"
@@ -25,6 +28,7 @@ struct inputs {
 	int64_t blocks, resident_blocks;
 	int64_t sm_count; /* of the context */
 	bool is_cooperative;
+	bool is_collective;
 };
 
 static int load_inputs(sqlite3 *db, int64_t config_id, struct inputs *in)
@@ -35,8 +39,9 @@ static int load_inputs(sqlite3 *db, int64_t config_id, struct inputs *in)
 	        " g.smem_per_sm_bytes, g.smem_per_block_bytes, g.smem_per_block_optin_bytes,"
 	        " g.smem_reserved_per_block_bytes, c.block_x, c.block_y, c.block_z,"
 	        " c.regs_per_thread, c.static_smem_bytes, c.dynamic_smem_bytes, c.blocks,"
-	        " c.resident_blocks, c.cooperative, c.sm_count"
-	        " FROM config c JOIN gpu g USING (device_id) WHERE c.config_id = ?1";
+	        " c.resident_blocks, c.cooperative, c.sm_count, k.name"
+	        " FROM config c JOIN gpu g USING (device_id) JOIN kernel k USING (kernel_id)"
+	        " WHERE c.config_id = ?1";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
 	int at = 0;
@@ -71,7 +76,9 @@ static int load_inputs(sqlite3 *db, int64_t config_id, struct inputs *in)
 		in->blocks = sqlite3_column_int64(s, at++);
 		in->resident_blocks = sqlite3_column_int64(s, at++);
 		in->is_cooperative = sqlite3_column_int(s, at++);
-		in->sm_count = sqlite3_column_int64(s, at);
+		in->sm_count = sqlite3_column_int64(s, at++);
+		in->is_collective =
+		        wt_is_collective_kernel((const char *)sqlite3_column_text(s, at));
 	}
 	sqlite3_finalize(s);
 	return rc < 0 ? rc : 0;
@@ -232,6 +239,13 @@ int wt_show_advise(sqlite3 *db, struct wt_show_config *config)
 	config->blocks = in.blocks;
 	config->resident_blocks = in.resident_blocks;
 	config->sm_count = in.device.sm_count;
+	config->is_collective = in.is_collective;
+	if (in.is_collective) {
+		append(config->advice,
+		       "a collective: its blocks are channels between GPUs, and its time "
+		       "is largely that of waiting for other ranks; no grid wins it");
+		return 0;
+	}
 	fill_lift(in, config->lift);
 	if (!in.is_cooperative)
 		fill_advice(&in, &config->row, config->advice);

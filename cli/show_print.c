@@ -144,6 +144,7 @@ static void print_bins(FILE *out, const struct wt_text_terminal *terminal,
 /* ---- configurations */
 
 static const struct wt_table_column config_columns[] = {
+        {"device", "DEV", WT_TABLE_RIGHT, 0, 0, 0},
         {"grid", "GRID", WT_TABLE_RIGHT, 0, 0, 0},
         {"block", "BLOCK", WT_TABLE_RIGHT, 0, 0, 0},
         {"regs", "REGS", WT_TABLE_RIGHT, 0, 0, 0},
@@ -192,6 +193,7 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 	char text[WT_TEXT_NUMBER_BYTES];
 
 	wt_table_row(table, 0);
+	wt_table_add_int(table, row->device_id, NULL);
 	add_dims(table, row->grid);
 	add_dims(table, row->block);
 	wt_table_add_int(table, row->regs_per_thread, NULL);
@@ -214,9 +216,16 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 
 /* Narrow terminals do without shared memory and the least of the wave's range. */
 static struct wt_table *make_config_table(const struct wt_text_terminal *terminal,
+                                          const struct wt_show *show,
                                           struct wt_table_column columns[CONFIG_COLUMNS])
 {
+	bool is_one_device = true;
+
+	for (size_t i = 1; i < show->config_count; i++)
+		is_one_device &= show->configs[i].row.device_id == show->configs[0].row.device_id;
 	memcpy(columns, config_columns, sizeof(config_columns));
+	if (is_one_device)
+		columns[0].flags |= WT_TABLE_NO_TEXT;
 	for (size_t i = 0; i < CONFIG_COLUMNS; i++)
 		if (terminal->width_columns && terminal->width_columns < WIDE_COLUMNS &&
 		    (!strcmp(columns[i].key, "smem") || !strcmp(columns[i].key, "wave")))
@@ -228,7 +237,7 @@ static int print_configs(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show)
 {
 	struct wt_table_column columns[CONFIG_COLUMNS];
-	struct wt_table *table = make_config_table(terminal, columns);
+	struct wt_table *table = make_config_table(terminal, show, columns);
 	int rc;
 
 	if (!table)
@@ -255,6 +264,25 @@ static int by_bound(const void *left, const void *right)
 	return bound_sm_ns(*a) > bound_sm_ns(*b) ? -1 : bound_sm_ns(*a) < bound_sm_ns(*b);
 }
 
+/* Another device, another shape, and the words are the same. */
+static bool is_told_before(const struct wt_show_config *const *sorted, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (!strcmp(sorted[i]->advice, sorted[at]->advice) &&
+		    (sorted[at]->is_collective || sorted[i]->blocks == sorted[at]->blocks))
+			return true;
+	return false;
+}
+
+static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config)
+{
+	if (config->is_collective)
+		wt_phrase_words(line, 2, "%s", config->advice);
+	else
+		wt_phrase_words(line, 2, "grid %" PRId64 ": %s", config->blocks, config->advice);
+	wt_phrase_end(line);
+}
+
 /* What could be won, most first, and what would lift occupancy. `sorted` has room for all. */
 static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show, const struct wt_show_config **sorted)
@@ -267,7 +295,7 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 	qsort(sorted, show->config_count, sizeof(*sorted), by_bound);
 	wt_phrase_init(&line, out, terminal);
 	for (size_t i = 0; i < show->config_count; i++) {
-		if (!sorted[i]->advice[0])
+		if (!sorted[i]->advice[0] || is_told_before(sorted, i))
 			continue;
 		if (told == ADVICE_SHOWN) {
 			more++;
@@ -275,11 +303,9 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		}
 		if (told++ == 0)
 			fputc('\n', out);
-		wt_phrase_words(&line, 2, "grid %" PRId64 ": %s", sorted[i]->blocks,
-		                sorted[i]->advice);
-		wt_phrase_end(&line);
+		print_config_advice(&line, sorted[i]);
 	}
-	if (told) {
+	if (told && !sorted[0]->is_collective) {
 		wt_phrase_add(
 		        &line,
 		        "%sA kernel that waits for memory may win nothing: that needs counters.",

@@ -4,10 +4,10 @@ dist_man_MANS += doc/wavetap.1 doc/wavetapd.8
 # A page per command, made from wavetap.1; the test tests/unit/test_man.sh runs their examples.
 command_pages = \
 	doc/wavetap-run.1 doc/wavetap-top.1 doc/wavetap-show.1 doc/wavetap-ledger.1 doc/wavetap-gaps.1 \
-	doc/wavetap-timeline.1 doc/wavetap-steps.1 doc/wavetap-copies.1 doc/wavetap-diagnose.1 doc/wavetap- \
-	simulate.1 doc/wavetap-whatif.1 doc/wavetap-runs.1 doc/wavetap-status.1 doc/wavetap-preload.1 \
-	doc/wavetap-export.1 doc/wavetap-import.1 doc/wavetap-analyze.1 doc/wavetap-doctor.1 doc/wavetap- \
-	gc.1 doc/wavetap-check.1
+	doc/wavetap-timeline.1 doc/wavetap-steps.1 doc/wavetap-copies.1 doc/wavetap-diagnose.1 \
+	doc/wavetap-simulate.1 doc/wavetap-whatif.1 doc/wavetap-runs.1 doc/wavetap-status.1 doc/wavetap-preload.1 \
+	doc/wavetap-export.1 doc/wavetap-import.1 doc/wavetap-analyze.1 doc/wavetap-doctor.1 \
+	doc/wavetap-gc.1 doc/wavetap-check.1
 nodist_man_MANS = $(command_pages)
 CLEANFILES += $(command_pages) doc/pages.stamp
 EXTRA_DIST += scripts/man-pages.sh

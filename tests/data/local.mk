@@ -1,6 +1,8 @@
 # Recordings of real runs, small, each with its origin in README.md.
 EXTRA_DIST += tests/data/README.md tests/data/cut_run.py tests/data/h200-train-eager.db.gz \
-	tests/data/sim-demo.wtrec
+	tests/data/sim-demo.wtrec tests/data/h200-copies-side.wtrec tests/data/h200-infer-tiny.wtrec \
+	tests/data/h200-train-compile.wtrec tests/data/h200-train-eager.wtrec tests/data/h200-triton.wtrec \
+	tests/data/h200x2-ddp-rank0.wtrec tests/data/h200x2-ddp-rank1.wtrec
 
 # Takes the names of a machine out of a recording.
 if WT_PROGRAMS

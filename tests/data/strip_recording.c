@@ -2,7 +2,7 @@
  * strip_recording.c - takes the names of the machine out of a recording, so that it can be kept in
  * tests/data: strip_recording IN.wtrec OUT.wtrec HOST
  *
- * The host becomes HOST; paths lose their folders; user, process and boot ids become constants.
+ * The host becomes HOST; paths lose their folders; user, process, boot and device ids become constants.
  * Everything else is read and written again as it is: cells, names, counters, one block for each.
  * Single-threaded.
  */
@@ -82,8 +82,13 @@ static void copy_block(struct wt_recording_block *block, const struct wt_recordi
 	const uint8_t *bytes;
 	size_t length;
 
-	for (uint32_t i = 0; i < block->device_count; i++)
-		check(!wt_recording_add_device(writer, &block->devices[i]), "out of memory");
+	for (uint32_t i = 0; i < block->device_count; i++) {
+		struct wt_device device = block->devices[i];
+
+		memset(device.uuid, 0, sizeof(device.uuid));
+		device.uuid[0] = (uint8_t)(device.ordinal + 1);
+		check(!wt_recording_add_device(writer, &device), "out of memory");
+	}
 	for (size_t i = 0; i < block->name_count; i++)
 		check(!wt_recording_add_name(writer, block->names[i].id, block->names[i].name,
 		                             block->names[i].length),

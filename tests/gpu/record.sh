@@ -12,6 +12,7 @@ section_record() {
   record_one triton 1 40000 "$here/record_work.py" triton
   record_one infer-tiny 20000 60000 "$here/record_work.py" infer
   record_one copies-side 1 40000 "$here/record_work.py" copies
+  record_ddp
   if test -n "${OUT:-}"; then
     mkdir -p "$OUT/recordings" && cp "$recordings"/*.wtrec "$OUT/recordings/"
   fi
@@ -22,6 +23,7 @@ section_record() {
 record_one() {
   recorded=$1 least=$2 most=$3 log=$work/record-$1 folder=$work/record-$1.r
   shift 3
+  is_wanted "$recorded" || return 0
   run_observed preload "$log.d" "$log" env WAVETAP_RECORD="$folder" "$python" "$@"
   ended record "$recorded" "$log" $? || return
   file=$(find "$folder" -name '*.wtrec')
@@ -39,6 +41,38 @@ record_one() {
   judge record "$recorded" loss "$log.loss" "$python" "$here/reconcile.py" "$log.db"
   judge record "$recorded" 'size and kernels' "$log.size" \
     is_recording_small "$recordings/$recorded.wtrec" "$log.db" "$log.d" "$least" "$most"
+}
+
+# WAVETAP_GPU_RECORD: names of the recordings to make; all if not set.
+is_wanted() {
+  case " ${WAVETAP_GPU_RECORD:-$1} " in
+    *" $1 "*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+# Two ranks on two GPUs: a recording of each process, together one run.
+record_ddp() {
+  is_wanted ddp || return 0
+  log=$work/record-ddp folder=$work/record-ddp.r
+  if test "$(find /dev -maxdepth 1 -name 'nvidia[0-9]*' | wc -l)" -lt 2; then
+    report record ddp skip 'needs two GPUs'
+    return
+  fi
+  run_observed preload "$log.d" "$log" env WAVETAP_RECORD="$folder" "$python" -m torch.distributed.run --standalone \
+    --nproc-per-node 2 "$here/record_work.py" ddp
+  ended record ddp "$log" $? || return
+  rank=0
+  for file in "$folder"/*.wtrec; do
+    if test -x "$build/strip_recording"; then
+      "$build/strip_recording" "$file" "$recordings/ddp-$rank.wtrec" gpu || return
+    else
+      cp "$file" "$recordings/ddp-$rank.wtrec"
+    fi
+    rank=$((rank + 1))
+  done
+  judge record ddp whole "$log.import" "$build/wavetap" import -o "$log.db" "$recordings"/ddp-*.wtrec || return
+  judge record ddp loss "$log.loss" "$python" "$here/reconcile.py" "$log.db"
 }
 
 # is_recording_small RECORDING IMPORTED LIVE-DIR LEAST MOST

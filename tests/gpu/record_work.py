@@ -4,6 +4,8 @@
   triton   two kernels of our own, autotuned over four block sizes, then N rounds over three sizes
   infer    N tokens of a decoder of twelve small layers, batch 1: many tiny kernels
   copies   N batches copied in on a side stream, computed on, copied out, joined by events
+  ddp      N steps of data-parallel training, NCCL; under torchrun, a GPU for each rank. Rank 1 is slow:
+           it has twice the batch
 
 Prints `WORK {json}`. Seeds are fixed, nothing is timed: what is recorded is the point.
 """
@@ -81,8 +83,30 @@ def copies_work(count):
   return float(host_out.sum())
 
 
+def ddp_work(count):
+  from torch import distributed
+  from torch.nn.parallel import DistributedDataParallel
+
+  distributed.init_process_group("nccl")
+  rank = distributed.get_rank()
+  torch.cuda.set_device(rank)
+  model = nn.Sequential(*(Layer() for _ in range(LAYERS))).cuda()
+  parallel = DistributedDataParallel(model, device_ids=[rank], bucket_cap_mb=1)
+  optimizer = torch.optim.AdamW(parallel.parameters(), 1e-4)
+  x = torch.randn(8192 * (1 + rank), WIDTH, device="cuda")
+  for _ in range(count):
+    loss = parallel(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+  result = float(loss)
+  distributed.destroy_process_group()
+  return result
+
+
 def main():
-  work = {"triton": (triton_work, 1500), "infer": (infer_work, 400), "copies": (copies_work, 1500)}
+  work = {"triton": (triton_work, 1500), "infer": (infer_work, 400), "copies": (copies_work, 1500),
+          "ddp": (ddp_work, 40)}
   parser = argparse.ArgumentParser(description="workloads to record")
   parser.add_argument("what", choices=work)
   parser.add_argument("--count", type=int, default=0)

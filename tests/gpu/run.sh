@@ -8,6 +8,7 @@
 #   WAVETAP_GPU_PAIRS        bare/observed pairs of `cost`; default 5
 #   WAVETAP_GPU_LIMIT_S      seconds any one command may take; default 240
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
+#   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps coverage link eager compile profiler profiler-compile

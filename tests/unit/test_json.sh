@@ -157,6 +157,7 @@ unseen() { # COMMAND
 }
 for schema in "$schemas"/*.schema.json; do
   command=$(basename "$schema" .schema.json)
+  ok "$command: its schema is installed" grep -q "doc/schema/$command.schema.json" "$top_srcdir/doc/local.mk"
   [ "$command" = common ] && continue
   case $command in
   status) want='/refused/segment /refused/reason ' ;; # segments of another version, or damaged

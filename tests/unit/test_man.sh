@@ -13,7 +13,8 @@ for command in $commands; do
   page=$pages/wavetap-$command.1
   is "$(sed -n 's/^\.Nd //p' "$page")" "$("$wavetap" help | sed -n "s/^  $command  *//p")" "$command: what it is, as help says"
   is "$("$wavetap" help "$command" | tail -n 1)" "more: man wavetap-$command" "$command: help names the page"
-  ok "$command: built to be installed" cmp -s "$page" "$top_builddir/doc/wavetap-$command.1"
+  ok "$command: built" cmp -s "$page" "$top_builddir/doc/wavetap-$command.1"
+  ok "$command: installed" grep -q "[[:space:]]doc/wavetap-$command\.1\([[:space:]]\|\$\)" "$top_srcdir/doc/local.mk"
   missing=$("$wavetap" --list-options "$command" | grep '^--' | grep -v '^--help' | while read -r option; do
     grep -qe "Fl ${option#-}\\( \\|\$\\|,\\)" -e "-${option#--} " -e "-${option#--}\$" "$page" || printf '%s ' "$option"
   done)

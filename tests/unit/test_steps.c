@@ -230,6 +230,28 @@ static void plain_training(struct program *p)
 	train(p);
 }
 
+/* Compiled first: kernels are tried by the thousand, more launches than there are in all the steps. */
+static void tuned_first(struct program *p)
+{
+	struct body tried = make_body(between(5, 60), 90), reset = make_body(1, 100);
+	int in_steps;
+
+	random_training(p);
+	p->steps = between(30, 60);
+	p->layers = between(1, 4);
+	in_steps = p->steps * p->layers * (p->layer.count + p->back_layer.count);
+	while ((int)p->count < between(2, 4) * in_steps) {
+		struct body one = {{tried.at[between(0, tried.count - 1)]}, 1};
+
+		for (int i = between(20, 200); i > 0; i--) {
+			launch_body(p, &reset, 1, 0, NO_STEP);
+			launch_body(p, &one, 1, 0, NO_STEP);
+		}
+		wait_us(p, between(100, 50000));
+	}
+	train(p);
+}
+
 static void logging(struct program *p)
 {
 	random_training(p);
@@ -478,6 +500,7 @@ struct family {
 
 static const struct family families[] = {
         {"training", plain_training, 60, 80},
+        {"training, compiled and tuned first", tuned_first, 40, 60},
         {"training that logs every few steps", logging, 40, 60},
         {"training with evaluation", evaluation, 40, 80},
         {"gradient accumulation", accumulation, 40, 50},
