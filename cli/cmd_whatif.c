@@ -48,7 +48,9 @@ static const struct wt_option whatif_options[] = {
         {0},
 };
 
-static const struct wt_table_column columns[] = {
+#define COLUMN_COUNT 9
+#define COLUMN_UNMODELLED 5
+static const struct wt_table_column columns[COLUMN_COUNT] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
         {"time_ns", "NOW", WT_TABLE_RIGHT, 0, 6, 0},
@@ -177,16 +179,28 @@ static void add_rest(struct wt_table *table, const struct wt_whatif_run *run, si
 	wt_table_add_string(table, NULL, text);
 }
 
-static struct wt_table *make_table(const struct whatif_values *values,
-                                   const struct wt_whatif_run *run, const struct wt_top_unit *unit)
+/* Is anything scaled, so that it matters what isn't? */
+static bool has_models(const struct whatif_values *values)
 {
-	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	return values->sms > 0 || values->is_full_waves;
+}
+
+/* `shown_columns` has COLUMN_COUNT and outlives the table. */
+static struct wt_table *make_table(const struct whatif_values *values,
+                                   const struct wt_whatif_run *run, const struct wt_top_unit *unit,
+                                   struct wt_table_column *shown_columns)
+{
 	bool is_text = !values->is_json && !values->is_csv;
 	char **shown = name_rows(run, values->has_full_names);
 	size_t limit = values->limit > 0              ? (size_t)values->limit
 	               : values->limit < 0 && is_text ? DEFAULT_LIMIT
 	                                              : SIZE_MAX;
+	struct wt_table *table;
 
+	memcpy(shown_columns, columns, sizeof(columns));
+	if (!has_models(values))
+		shown_columns[COLUMN_UNMODELLED].flags |= WT_TABLE_NO_TEXT;
+	table = wt_table_create(shown_columns, COLUMN_COUNT);
 	for (size_t i = 0; table && shown && i < run->row_count && i < limit; i++)
 		add_row(table, &run->rows[i], shown[i], unit);
 	if (table && shown && run->row_count > limit)
@@ -212,7 +226,7 @@ static const char *ratio(char *text, int64_t now_ns, int64_t then_ns)
 }
 
 static void print_device(struct wt_phrase *line, const struct wt_whatif_run *run, size_t at,
-                         const struct wt_select_steps *steps)
+                         const struct wt_select_steps *steps, bool is_scaled)
 {
 	const struct wt_whatif_device *device = &run->devices[at];
 	const struct wt_whatif_result *result = &device->result;
@@ -224,8 +238,9 @@ static void print_device(struct wt_phrase *line, const struct wt_whatif_run *run
 	wt_phrase_add(line, "now %s", wt_text_ns(a, result->now_ns));
 	wt_phrase_add(line, "then %s to %s", wt_text_ns(a, device->then.least_ns),
 	              wt_text_ns(b, device->then.greatest_ns));
-	wt_phrase_add(line, "%s to %s as fast", ratio(a, result->now_ns, device->then.greatest_ns),
-	              ratio(b, result->now_ns, device->then.least_ns));
+	ratio(a, result->now_ns, device->then.greatest_ns);
+	ratio(b, result->now_ns, device->then.least_ns);
+	wt_phrase_add(line, "%s%s%s as fast", a, strcmp(a, b) ? " to " : "", strcmp(a, b) ? b : "");
 	if (steps && steps->is_found) {
 		int64_t count = steps->last_step - steps->first_step + 1;
 
@@ -235,8 +250,10 @@ static void print_device(struct wt_phrase *line, const struct wt_whatif_run *run
 	wt_phrase_end(line);
 	wt_phrase_add(line, "  a kernel ran %s%% of it",
 	              wt_text_percent(a, (double)result->busy_ns, (double)result->now_ns));
-	wt_phrase_add(line, "%s%% of that unchanged: no model fits, or kernels share SMs",
-	              wt_text_percent(a, (double)result->unmodelled_ns, (double)result->busy_ns));
+	if (is_scaled)
+		wt_phrase_add(
+		        line, "%s%% of that unchanged: no model fits, or kernels share SMs",
+		        wt_text_percent(a, (double)result->unmodelled_ns, (double)result->busy_ns));
 	if (device->kernels_refused)
 		wt_phrase_add(line, "%s kernels with impossible times left out",
 		              wt_text_count(a, device->kernels_refused));
@@ -248,7 +265,8 @@ static int print_text(const struct whatif_values *values, const struct wt_ledger
 {
 	struct wt_top_unit unit =
 	        wt_top_choose_unit((double)(view->ledger.end_ns - view->ledger.start_ns));
-	struct wt_table *table = make_table(values, run, &unit);
+	struct wt_table_column shown_columns[COLUMN_COUNT];
+	struct wt_table *table = make_table(values, run, &unit, shown_columns);
 	struct wt_text_terminal terminal;
 	const char *texts[8];
 	struct wt_phrase line;
@@ -264,7 +282,7 @@ static int print_text(const struct whatif_values *values, const struct wt_ledger
 	wt_phrase_add(&line, "what if: %s", what);
 	wt_phrase_end(&line);
 	for (size_t i = 0; i < run->device_count; i++)
-		print_device(&line, run, i, view->ledger.steps);
+		print_device(&line, run, i, view->ledger.steps, has_models(values));
 	wt_phrase_add(&line, "NOW..GAPS: %s over the window", unit.name);
 	wt_phrase_add(&line, "GAPS before its launches%s",
 	              query->is_without_gaps ? ", which go" : ", which are not in NOW");
@@ -315,7 +333,8 @@ static int print_json(const struct whatif_values *values, const struct wt_ledger
                       const struct wt_whatif_query *query, const struct wt_whatif_run *run)
 {
 	struct wt_top_unit unit = {"ns", 1};
-	struct wt_table *table = make_table(values, run, &unit);
+	struct wt_table_column shown_columns[COLUMN_COUNT];
+	struct wt_table *table = make_table(values, run, &unit, shown_columns);
 	const char *texts[8];
 	struct wt_json json;
 
@@ -357,7 +376,8 @@ static int print_json(const struct whatif_values *values, const struct wt_ledger
 static int print_csv(const struct whatif_values *values, const struct wt_whatif_run *run)
 {
 	struct wt_top_unit unit = {"ns", 1};
-	struct wt_table *table = make_table(values, run, &unit);
+	struct wt_table_column shown_columns[COLUMN_COUNT];
+	struct wt_table *table = make_table(values, run, &unit, shown_columns);
 	int rc = table ? wt_table_print_csv(table, stdout) : -ENOMEM;
 
 	wt_table_destroy(table);

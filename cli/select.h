@@ -89,7 +89,7 @@ struct wt_select_steps {
 	double confidence;
 	int64_t first_step, last_step; /* of the window, numbered from 1 */
 	int64_t count; /* of the run */
-	int64_t pid; /* whose, if the run has several processes with launches; 0: only one */
+	int64_t process_id; /* whose, if the run has several processes with launches; else 0 */
 	/* Of the run, apart from the window: before it, after it, and before anything was recorded. */
 	int64_t startup_ns, after_ns, unobserved_ns;
 };

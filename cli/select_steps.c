@@ -65,7 +65,7 @@ static int use_steady(struct wt_select *select, int code, const struct wt_run_st
 	window->count = (int64_t)steps->count;
 	window->first_step = (int64_t)steps->found.steady_first + 1;
 	window->last_step = (int64_t)steps->found.steady_end;
-	window->pid = steps->processes > 1 ? steps->pid : 0;
+	window->process_id = steps->processes > 1 ? steps->process_id : 0;
 	*ret_start_ns = steps->steady_start_ns;
 	*ret_end_ns = steps->steady_end_ns < select->run_end_ns ? steps->steady_end_ns
 	                                                        : select->run_end_ns;

@@ -30,8 +30,8 @@ static void print_steps_window(struct wt_phrase *line, const struct wt_select_st
 	char number[WT_TEXT_NUMBER_BYTES], of[64] = "", how[64] = "";
 	int64_t steps_in = steps->last_step - steps->first_step + 1;
 
-	if (steps->pid)
-		snprintf(of, sizeof(of), " of pid %" PRId64, steps->pid);
+	if (steps->process_id)
+		snprintf(of, sizeof(of), " of process %" PRId64, steps->process_id);
 	if (steps->confidence < 0.995)
 		snprintf(how, sizeof(how), ", confidence %.2f", steps->confidence);
 	wt_phrase_add(line, "steps %" PRId64 "-%" PRId64 " of %" PRId64 "%s (found%s)",
