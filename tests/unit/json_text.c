@@ -258,7 +258,7 @@ struct json_value *json_parse(const char *text, char *problem, size_t problem_by
 		value = fail(&in, "something behind the value");
 	}
 	if (!value)
-		snprintf(problem, problem_bytes, "byte %zd: %s", in.at - in.start,
+		snprintf(problem, problem_bytes, "byte %td: %s", in.at - in.start,
 		         in.problem ? in.problem : "no value");
 	return value;
 }
