@@ -95,6 +95,11 @@ done
 for run in hooks empty; do
   valid 3 top --json -r "$work/$run.db"
 done
+ddp=$work/ddp.db
+valid 0 import -o "$ddp" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" --json
+for arguments in "top --group rank" "top --group config" ledger "gaps --by kernel" timeline diagnose copies steps "show AllReduce" "whatif --full-waves"; do
+  valid 0 $arguments --json -r "$ddp"
+done
 valid 0 steps --json -r "$recorded"
 valid 0 steps --json -r "$sim"
 valid 0 steps --json --step-marker GammaBeta -r "$recorded"
