@@ -6,10 +6,12 @@
 
 #include "analysis/whatif.h"
 
-/* Whole of value * part / whole without overflow, rounded; part and whole > 0. */
+/* value * part / whole, rounded, none of them negative and whole > 0; INT64_MAX where it doesn't fit. */
 static int64_t scale(int64_t value, int64_t part, int64_t whole)
 {
-	return (int64_t)(((__int128)value * part + whole / 2) / whole);
+	__int128 scaled = ((__int128)value * part + whole / 2) / whole;
+
+	return scaled > INT64_MAX ? INT64_MAX : (int64_t)scaled;
 }
 
 static int64_t divide_up(int64_t value, int64_t divisor)
@@ -41,10 +43,10 @@ static int64_t resident_then(const struct wt_whatif_launch *launch, int64_t sms_
 	int64_t sms = launch->sms, clusters;
 
 	if (launch->cluster_blocks <= 1)
-		return launch->resident_blocks / sms * sms_then;
+		return scale(launch->resident_blocks / sms, sms_then, 1);
 	clusters = launch->resident_blocks / launch->cluster_blocks;
 	clusters = (int64_t)((__int128)clusters * sms_then / sms);
-	return greatest(clusters, 1) * launch->cluster_blocks;
+	return scale(greatest(clusters, 1), launch->cluster_blocks, 1);
 }
 
 bool wt_whatif_on_sms(const struct wt_whatif_launch *launch, uint32_t sms_then,
@@ -80,8 +82,8 @@ bool wt_whatif_full_waves(const struct wt_whatif_launch *launch, struct wt_whati
 	*ret_then = (struct wt_whatif_range){time, time};
 	if (!launch->is_judged || time <= 0 || !sms)
 		return false;
-	idle = launch->underfill_sm_ns + launch->wave_sm_ns;
-	idle_max = launch->underfill_sm_ns + launch->wave_max_sm_ns;
+	idle = wt_whatif_sum(launch->underfill_sm_ns, launch->wave_sm_ns);
+	idle_max = wt_whatif_sum(launch->underfill_sm_ns, launch->wave_max_sm_ns);
 	if (idle < 0 || idle_max < idle || idle_max / sms > time)
 		return false;
 	/* Down: never more than the idle SM-time. */
@@ -101,6 +103,12 @@ void wt_whatif_init(struct wt_whatif *whatif, int64_t start_ns, const struct wt_
 	whatif->start_ns = whatif->now_ns = start_ns;
 }
 
+static struct wt_whatif_range sum(struct wt_whatif_range range, int64_t ns)
+{
+	return (struct wt_whatif_range){wt_whatif_sum(range.least_ns, ns),
+	                                wt_whatif_sum(range.greatest_ns, ns)};
+}
+
 /* Kernel i ends, or the window does. */
 static void put_out(struct wt_whatif *whatif, uint32_t i, int64_t end_ns)
 {
@@ -113,12 +121,11 @@ static void put_out(struct wt_whatif *whatif, uint32_t i, int64_t end_ns)
 	        scale(alone_ns, kernel->then.greatest_ns, kernel->duration_ns) - alone_ns};
 
 	share.unmodelled_ns = share.time_ns - alone_ns;
-	share.then.least_ns = share.time_ns + change.least_ns;
-	share.then.greatest_ns = share.time_ns + change.greatest_ns;
-	whatif->change.least_ns += change.least_ns;
-	whatif->change.greatest_ns += change.greatest_ns;
-	whatif->late.least_ns += change.least_ns;
-	whatif->late.greatest_ns += change.greatest_ns;
+	share.then = sum(change, share.time_ns);
+	whatif->change.least_ns = wt_whatif_sum(whatif->change.least_ns, change.least_ns);
+	whatif->change.greatest_ns = wt_whatif_sum(whatif->change.greatest_ns, change.greatest_ns);
+	whatif->late.least_ns = wt_whatif_sum(whatif->late.least_ns, change.least_ns);
+	whatif->late.greatest_ns = wt_whatif_sum(whatif->late.greatest_ns, change.greatest_ns);
 	whatif->output.kernel(whatif->output.arg, kernel->id, &share);
 	whatif->resident[i] = whatif->resident[--whatif->resident_count];
 }
@@ -156,8 +163,8 @@ static void take_gap(struct wt_whatif *whatif, int64_t until_ns, int64_t id)
 	whatif->gap_ns += gap_ns;
 	whatif->copy_gap_ns += copy_ns;
 	/* What comes does not come earlier than it did, and later by what the gap can't take up. */
-	whatif->late.least_ns = greatest(0, whatif->late.least_ns - gap_ns);
-	whatif->late.greatest_ns = greatest(0, whatif->late.greatest_ns - gap_ns);
+	whatif->late.least_ns = greatest(0, wt_whatif_sum(whatif->late.least_ns, -gap_ns));
+	whatif->late.greatest_ns = greatest(0, wt_whatif_sum(whatif->late.greatest_ns, -gap_ns));
 	whatif->output.gap(whatif->output.arg, id, gap_ns, copy_ns);
 	whatif->now_ns = until_ns;
 }
@@ -197,12 +204,13 @@ int wt_whatif_finish(struct wt_whatif *whatif, int64_t end_ns, struct wt_whatif_
 	result.unmodelled_ns = whatif->unmodelled_ns;
 	result.gap_ns = whatif->gap_ns;
 	result.copy_gap_ns = whatif->copy_gap_ns;
-	result.then.least_ns = now_ns + least(whatif->change.least_ns, whatif->late.least_ns);
-	result.then.greatest_ns =
-	        now_ns + greatest(whatif->change.greatest_ns, whatif->late.greatest_ns);
-	result.then_no_gaps.least_ns = whatif->busy_ns + whatif->change.least_ns;
+	result.then.least_ns =
+	        wt_whatif_sum(now_ns, least(whatif->change.least_ns, whatif->late.least_ns));
+	result.then.greatest_ns = wt_whatif_sum(
+	        now_ns, greatest(whatif->change.greatest_ns, whatif->late.greatest_ns));
+	result.then_no_gaps = sum(whatif->change, whatif->busy_ns);
 	result.then_no_gaps.greatest_ns =
-	        whatif->busy_ns + whatif->change.greatest_ns + whatif->copy_gap_ns;
+	        wt_whatif_sum(result.then_no_gaps.greatest_ns, whatif->copy_gap_ns);
 	*ret_result = result;
 	return 0;
 }

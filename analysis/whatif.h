@@ -33,6 +33,14 @@
 #define WT_WHATIF_RESIDENT_MAX 128 /* a GPU holds no more grids */
 #define WT_WHATIF_SMS_MAX 65535
 
+/* Of damaged input sums may not fit: they stay at the largest number. */
+static inline int64_t wt_whatif_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (b < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
 /* Least and greatest. */
 struct wt_whatif_range {
 	int64_t least_ns, greatest_ns;

@@ -159,12 +159,15 @@ static void add_rest(struct wt_table *table, const struct wt_whatif_run *run, si
 	for (size_t i = first; i < run->row_count; i++) {
 		const struct wt_whatif_row *row = &run->rows[i];
 
-		sum.launches += row->launches;
-		sum.share.time_ns += row->share.time_ns;
-		sum.share.then.least_ns += row->share.then.least_ns;
-		sum.share.then.greatest_ns += row->share.then.greatest_ns;
-		sum.share.unmodelled_ns += row->share.unmodelled_ns;
-		sum.gap_ns += row->gap_ns;
+		sum.launches = wt_whatif_sum(sum.launches, row->launches);
+		sum.share.time_ns = wt_whatif_sum(sum.share.time_ns, row->share.time_ns);
+		sum.share.then.least_ns =
+		        wt_whatif_sum(sum.share.then.least_ns, row->share.then.least_ns);
+		sum.share.then.greatest_ns =
+		        wt_whatif_sum(sum.share.then.greatest_ns, row->share.then.greatest_ns);
+		sum.share.unmodelled_ns =
+		        wt_whatif_sum(sum.share.unmodelled_ns, row->share.unmodelled_ns);
+		sum.gap_ns = wt_whatif_sum(sum.gap_ns, row->gap_ns);
 	}
 	snprintf(text, sizeof(text), "%zu more (--limit 0)", run->row_count - first);
 	wt_table_row(table, WT_TABLE_ROW_TEXT_ONLY);

@@ -63,10 +63,11 @@ static void on_kernel(void *arg, int64_t id, const struct wt_whatif_share *share
 	struct wt_whatif_row *row = &load->rows[id];
 
 	row->launches++;
-	row->share.time_ns += share->time_ns;
-	row->share.unmodelled_ns += share->unmodelled_ns;
-	row->share.then.least_ns += share->then.least_ns;
-	row->share.then.greatest_ns += share->then.greatest_ns;
+	row->share.time_ns = wt_whatif_sum(row->share.time_ns, share->time_ns);
+	row->share.unmodelled_ns = wt_whatif_sum(row->share.unmodelled_ns, share->unmodelled_ns);
+	row->share.then.least_ns = wt_whatif_sum(row->share.then.least_ns, share->then.least_ns);
+	row->share.then.greatest_ns =
+	        wt_whatif_sum(row->share.then.greatest_ns, share->then.greatest_ns);
 }
 
 static void on_gap(void *arg, int64_t id, int64_t gap_ns, int64_t copy_ns)
@@ -74,8 +75,8 @@ static void on_gap(void *arg, int64_t id, int64_t gap_ns, int64_t copy_ns)
 	struct loading *load = arg;
 	struct wt_whatif_row *row = &load->rows[id < 0 ? (int64_t)load->ledger->kernel_count : id];
 
-	row->gap_ns += gap_ns;
-	row->copy_gap_ns += copy_ns;
+	row->gap_ns = wt_whatif_sum(row->gap_ns, gap_ns);
+	row->copy_gap_ns = wt_whatif_sum(row->copy_gap_ns, copy_ns);
 }
 
 /* What the launch would take. */

@@ -22,7 +22,7 @@ static bool is_harmless(const char *verb)
 	        "top",       "runs",           "status",          "help", "--help",
 	        "--version", "--list-options", "--list-commands", "show", "ledger",
 	        "gaps",      "copies",         "diagnose",        "-h",   "-V",
-	        "preload"};
+	        "preload",   "whatif"};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (!strcmp(verb, verbs[i]))

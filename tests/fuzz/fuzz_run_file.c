@@ -184,6 +184,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_by("diagnose", NULL, NULL, NULL, NULL);
 		read_by("diagnose", "--json", NULL, NULL, NULL);
 		break;
+	case 12:
+		read_by("whatif", "--sms=200", NULL, NULL, NULL);
+		read_by("whatif", "--full-waves", "--no-gaps", "--json", NULL);
+		break;
+	case 13:
+		read_by("ledger", "--all", NULL, NULL, NULL);
+		read_by("timeline", "--steps=2:", "--json", NULL, NULL);
+		break;
 	default:
 		read_by("status", NULL, NULL, NULL, NULL);
 		read_by("top", "--group=config", "--json", NULL, NULL);

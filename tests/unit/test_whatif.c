@@ -139,6 +139,14 @@ static void test_edges(void)
 	one.cluster_blocks = 0;
 	then = on(65535, one, true);
 	ok(then.least_ns > 0 && then.greatest_ns <= one.duration_ns, "huge: within its bounds");
+	one.duration_ns = INT64_MAX;
+	one.resident_blocks = INT64_MAX;
+	one.sms = 65535;
+	then = on(1, one, true);
+	ok(then.least_ns == INT64_MAX && then.greatest_ns == INT64_MAX,
+	   "too long: the most there is");
+	one.underfill_sm_ns = one.wave_sm_ns = one.wave_max_sm_ns = INT64_MAX;
+	ok(!wt_whatif_full_waves(&one, &then) || then.least_ns >= 0, "more idle than there can be");
 }
 
 static void test_full_waves(void)
