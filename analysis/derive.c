@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "analysis/collective.h"
 #include "analysis/derive.h"
 #include "analysis/occupancy.h"
 
@@ -92,6 +93,58 @@ void wt_derive_exec(const struct wt_wave_launch *config_launch, int64_t start_ns
 	};
 }
 
+/* ---- where kernels overlap */
+
+void wt_derive_sweep(const struct wt_wave_launch *config_launch, int64_t device_sms,
+                     const char *kernel_name, struct wt_sweep_facts *ret_facts)
+{
+	struct wt_wave_launch launch = *config_launch;
+	struct wt_wave_result wave;
+
+	*ret_facts = (struct wt_sweep_facts){0};
+	if (device_sms <= 0 || device_sms > WT_SWEEP_SMS_MAX)
+		return;
+	launch.duration_ns = 1;
+	wt_wave_judge(&launch, &wave);
+	*ret_facts = (struct wt_sweep_facts){
+	        .underfill_sms = wave.underfill_sm_ns,
+	        .unjudged_sms = wave.unjudged_sm_ns,
+	        .sms = wt_sweep_occupied_sms(
+	                launch.sm_count, device_sms, wave.resident_blocks,
+	                wave.grid_blocks > INT64_MAX ? INT64_MAX : (int64_t)wave.grid_blocks),
+	        .is_collective = wt_is_collective_kernel(kernel_name),
+	};
+}
+
+/* time_ns * sms, or the greatest integer: a damaged file may have any number of SMs. */
+static int64_t sm_time(int64_t time_ns, int64_t sms)
+{
+	int64_t sm_ns;
+
+	return __builtin_mul_overflow(time_ns, sms, &sm_ns) ? INT64_MAX : sm_ns;
+}
+
+bool wt_derive_share(const struct wt_sweep_facts *facts, const struct wt_overlap_kernel *kernel,
+                     const struct wt_sweep_share *share, struct wt_idle *ret_share,
+                     struct wt_idle *ret_more)
+{
+	int64_t time_ns = kernel->end_ns - kernel->start_ns;
+
+	*ret_share =
+	        (struct wt_idle){share->underfill_sm_ns, share->wave_sm_ns, share->wave_max_sm_ns,
+	                         share->unjudged_sm_ns, share->comm_sm_ns};
+	*ret_more = (struct wt_idle){
+	        share->underfill_sm_ns - sm_time(time_ns, facts->underfill_sms),
+	        share->wave_sm_ns - kernel->wave_sm_ns,
+	        share->wave_max_sm_ns - kernel->wave_max_sm_ns,
+	        share->unjudged_sm_ns -
+	                (kernel->is_judged ? 0 : sm_time(time_ns, facts->unjudged_sms)),
+	        share->comm_sm_ns,
+	};
+	return ret_more->underfill_sm_ns || ret_more->wave_sm_ns || ret_more->wave_max_sm_ns ||
+	       ret_more->unjudged_sm_ns || ret_more->comm_sm_ns;
+}
+
 /* ---- rollups */
 
 void wt_stat_init(struct wt_stat *ret_stat, int64_t config_id, bool in_graph)
@@ -137,4 +190,19 @@ void wt_stat_add(struct wt_stat *stat, int64_t start_ns, int64_t end_ns,
 		stat->first_ns = start_ns;
 	if (end_ns > stat->last_ns)
 		stat->last_ns = end_ns;
+}
+
+static void adjust(int64_t *sum, int64_t more)
+{
+	if (*sum != INT64_MAX)
+		*sum = add_saturated(*sum, more);
+}
+
+void wt_stat_adjust(struct wt_stat *stat, const struct wt_idle *more)
+{
+	adjust(&stat->underfill_sm_ns, more->underfill_sm_ns);
+	adjust(&stat->wave_sm_ns, more->wave_sm_ns);
+	adjust(&stat->wave_max_sm_ns, more->wave_max_sm_ns);
+	adjust(&stat->unjudged_sm_ns, more->unjudged_sm_ns);
+	adjust(&stat->comm_sm_ns, more->comm_sm_ns);
 }

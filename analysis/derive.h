@@ -11,11 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/overlap.h"
 #include "analysis/wave.h"
 #include "schema/wt_device.h"
 
 /* Kept in a run file as meta.analysis_version; raised when equal input gives other numbers. */
-#define WT_ANALYSIS_VERSION 1
+#define WT_ANALYSIS_VERSION 2
 
 /* Launch configuration: compared and hashed as bytes. */
 struct wt_config_key {
@@ -56,6 +57,28 @@ struct wt_exec_values {
 void wt_derive_exec(const struct wt_wave_launch *launch, int64_t start_ns, int64_t end_ns,
                     struct wt_exec_values *ret_values);
 
+/* ---- where kernels overlap */
+
+/* What kernels of a configuration are to the sweep of their device; per ns of one by itself. */
+struct wt_sweep_facts {
+	int64_t underfill_sms, unjudged_sms;
+	uint32_t sms; /* it can occupy; 0: the device's SMs are not known */
+	bool is_collective;
+};
+
+void wt_derive_sweep(const struct wt_wave_launch *launch, int64_t device_sms,
+                     const char *kernel_name, struct wt_sweep_facts *ret_facts);
+
+/* The numbers of a kernel that a share may change: the columns of `kernel_share`. */
+struct wt_idle {
+	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, comm_sm_ns;
+};
+
+/* Does a kernel's share differ from what it has by itself? Then by *ret_more. */
+bool wt_derive_share(const struct wt_sweep_facts *facts, const struct wt_overlap_kernel *kernel,
+                     const struct wt_sweep_share *share, struct wt_idle *ret_share,
+                     struct wt_idle *ret_more);
+
 /* A row of `config_stat`: kernels of one process and configuration, inside graphs or not. */
 struct wt_stat {
 	int64_t config_id;
@@ -64,6 +87,7 @@ struct wt_stat {
 	double mean_ns; /* time_ns / launches; not stored */
 	double m2_ns2;
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns;
+	int64_t comm_sm_ns;
 };
 
 void wt_stat_init(struct wt_stat *ret_stat, int64_t config_id, bool in_graph);
@@ -74,5 +98,8 @@ void wt_stat_init(struct wt_stat *ret_stat, int64_t config_id, bool in_graph);
  */
 void wt_stat_add(struct wt_stat *stat, int64_t start_ns, int64_t end_ns,
                  const struct wt_wave_result *wave);
+
+/* A kernel that was added has that much more. A sum that is saturated stays. */
+void wt_stat_adjust(struct wt_stat *stat, const struct wt_idle *more);
 
 #endif /* WT_DERIVE_H */

@@ -59,6 +59,20 @@ uint64_t wt_linker_low_seq(const struct wt_linker *linker)
 	return linker->base;
 }
 
+uint64_t wt_linker_open_entry_ns(struct wt_linker *linker)
+{
+	if (linker->open_at < linker->base)
+		linker->open_at = linker->base;
+	for (; linker->open_at < linker->end; linker->open_at++) {
+		const struct link_slot *slot = wt_link_slot(linker, linker->open_at);
+
+		if (slot && slot->state == LINK_SLOT_WAITING &&
+		    wt_link_final_class(slot->flags) == WT_LAUNCH_UNLINKED)
+			return slot->entry_ns;
+	}
+	return 0;
+}
+
 /* Makes seqs base..seq addressable; older ones are decided if there are too many. */
 static int make_room(struct wt_linker *linker, uint64_t seq)
 {
@@ -113,6 +127,8 @@ int wt_linker_call(struct wt_linker *linker, const struct wt_linker_call *call, 
 		return err;
 	if (call->seq >= linker->end)
 		linker->end = call->seq + 1;
+	if (call->seq < linker->open_at)
+		linker->open_at = call->seq;
 	slot = wt_link_slot(linker, call->seq);
 	*slot = (struct link_slot){
 	        .entry_ns = call->entry_ns,

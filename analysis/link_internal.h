@@ -85,6 +85,7 @@ struct wt_linker {
 	struct link_slot *slots; /* ring by seq */
 	uint64_t slots_mask;
 	uint64_t base, end; /* seqs held: base <= seq < end */
+	uint64_t open_at; /* calls before this have their kernel, or need not get one */
 
 	struct link_thread *threads;
 	size_t threads_count, threads_room;

@@ -16,12 +16,26 @@ __extension__ typedef unsigned __int128 wide;
 /* value * part / whole, part <= whole. */
 static int64_t portion(int64_t value, int64_t part, int64_t whole)
 {
+	if (part == whole || value == 0)
+		return value; /* the usual case, without a division of 128 bits */
 	return (int64_t)((wide)value * (uint64_t)part / (uint64_t)whole);
 }
 
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+uint32_t wt_sweep_occupied_sms(int64_t context_sms, int64_t device_sms, int64_t resident_blocks,
+                               int64_t blocks)
+{
+	int64_t sms = context_sms > 0 ? least(context_sms, device_sms) : device_sms;
+
+	if (resident_blocks > 0)
+		sms = least(sms, resident_blocks);
+	if (blocks > 0)
+		sms = least(sms, blocks);
+	return (uint32_t)sms;
 }
 
 int wt_sweep_init(struct wt_sweep *sweep, uint32_t sm_count, int64_t start_ns,
@@ -270,6 +284,21 @@ int wt_sweep_until(struct wt_sweep *sweep, int64_t until_ns, struct wt_sweep_sha
 		add_share(ret_total, &share);
 	}
 	return 0;
+}
+
+int wt_sweep_ended(struct wt_sweep *sweep, int64_t until_ns)
+{
+	int err = 0;
+
+	while (!err && sweep->resident_count > 0) {
+		int64_t end_ns = next_end_ns(sweep, INT64_MAX);
+
+		if (end_ns > until_ns)
+			break;
+		give_slice(sweep, end_ns);
+		err = put_out_ended(sweep);
+	}
+	return err;
 }
 
 int wt_sweep_finish(struct wt_sweep *sweep, int64_t end_ns)

@@ -98,6 +98,13 @@ struct wt_sweep {
 };
 
 /*
+ * SMs that a kernel can occupy at a time: min(G, SMs in reach), see wave.h. Of its context, 0 if not
+ * known; of the device; resident blocks and blocks, each 0 if not known.
+ */
+uint32_t wt_sweep_occupied_sms(int64_t context_sms, int64_t device_sms, int64_t resident_blocks,
+                               int64_t blocks);
+
+/*
  * A window that begins at start_ns, on a device of sm_count SMs. 0; -EINVAL: sm_count is 0 or more
  * than WT_SWEEP_SMS_MAX.
  */
@@ -117,6 +124,13 @@ int wt_sweep_add(struct wt_sweep *sweep, const struct wt_sweep_kernel *kernel);
  * until_ns at which a kernel ran: -EINVAL. A gap that goes on is put out later, whole.
  */
 int wt_sweep_until(struct wt_sweep *sweep, int64_t until_ns, struct wt_sweep_share *ret_total);
+
+/*
+ * No kernel that starts before until_ns comes any more: those that have ended by then are put out.
+ * Unlike wt_sweep_until() this cuts no slice, so that when it is called makes no difference to what
+ * kernels get.
+ */
+int wt_sweep_ended(struct wt_sweep *sweep, int64_t until_ns);
 
 /* The window ends: kernels still running are cut there. Not before the last start: -EINVAL. */
 int wt_sweep_finish(struct wt_sweep *sweep, int64_t end_ns);

@@ -29,7 +29,8 @@ struct stat {
 	int64_t process_id, config_id, in_graph;
 	int64_t launches, time_ns, min_ns, max_ns;
 	double mean_ns, m2_ns2;
-	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns;
+	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, comm_sm_ns;
+	int64_t first_ns, last_ns;
 };
 
 struct rows {
@@ -129,7 +130,23 @@ static void add(int64_t *sum, int64_t value)
 }
 
 /* Columns of the kernel pass. */
-enum { K_PROCESS, K_CONFIG, K_GRAPH, K_START, K_END, K_LINK, K_UNDER, K_WAVE, K_MAX };
+enum {
+	K_PROCESS,
+	K_CONFIG,
+	K_GRAPH,
+	K_START,
+	K_END,
+	K_LINK,
+	K_UNDER,
+	K_WAVE,
+	K_MAX,
+	K_SHARE, /* a row of kernel_share, or NULL; then its five figures */
+	K_SHARE_UNDER,
+	K_SHARE_WAVE,
+	K_SHARE_MAX,
+	K_SHARE_UNJUDGED,
+	K_SHARE_COMM,
+};
 
 static void add_times(struct stat *s, sqlite3_stmt *row, int64_t sms)
 {
@@ -149,6 +166,14 @@ static void add_times(struct stat *s, sqlite3_stmt *row, int64_t sms)
 	s->max_ns = time_ns > s->max_ns ? time_ns : s->max_ns;
 	s->first_ns = start_ns < s->first_ns ? start_ns : s->first_ns;
 	s->last_ns = end_ns > s->last_ns ? end_ns : s->last_ns;
+	if (sqlite3_column_type(row, K_SHARE) != SQLITE_NULL) {
+		add(&s->underfill_sm_ns, sqlite3_column_int64(row, K_SHARE_UNDER));
+		add(&s->wave_sm_ns, sqlite3_column_int64(row, K_SHARE_WAVE));
+		add(&s->wave_max_sm_ns, sqlite3_column_int64(row, K_SHARE_MAX));
+		add(&s->unjudged_sm_ns, sqlite3_column_int64(row, K_SHARE_UNJUDGED));
+		add(&s->comm_sm_ns, sqlite3_column_int64(row, K_SHARE_COMM));
+		return;
+	}
 	add(&s->underfill_sm_ns, underfill_sm_ns);
 	if (sqlite3_column_type(row, K_WAVE) != SQLITE_NULL) {
 		add(&s->wave_sm_ns, sqlite3_column_int64(row, K_WAVE));
@@ -285,17 +310,17 @@ static int compare_kernels(struct wt_check *check, struct rows *rows)
 
 static const char stat_sql[] =
         "SELECT process_id, config_id, in_graph, launches, time_ns, min_ns, max_ns, "
-        "underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, m2_ns2 "
-        "FROM config_stat";
+        "underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, %s "
+        "AS comm_sm_ns, m2_ns2 FROM config_stat";
 #define STAT_FIRST 3
-#define STAT_M2 13
+#define STAT_M2 14
 
 static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct stat *s)
 {
 	const int64_t values[] = {s->launches,       s->time_ns,         s->min_ns,
 	                          s->max_ns,         s->underfill_sm_ns, s->wave_sm_ns,
 	                          s->wave_max_sm_ns, s->unjudged_sm_ns,  s->first_ns,
-	                          s->last_ns};
+	                          s->last_ns,        s->comm_sm_ns};
 	double m2 = sqlite3_column_double(row, STAT_M2);
 	/* Rounding grows with the number of launches and the size of their times. */
 	double slack = 1e-6 * fabs(s->m2_ns2) +
@@ -321,10 +346,13 @@ static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct 
 
 static int compare_stats(struct wt_check *check, struct rows *rows)
 {
+	char sql[sizeof(stat_sql) + 16];
 	sqlite3_stmt *row = NULL;
-	int code = sqlite3_prepare_v2(check->db, stat_sql, -1, &row, NULL);
 	uint32_t seen = 0;
-	int err = 0;
+	int code, err = 0;
+
+	snprintf(sql, sizeof(sql), stat_sql, check->has_shares ? "comm_sm_ns" : "0");
+	code = sqlite3_prepare_v2(check->db, sql, -1, &row, NULL);
 
 	while (code == SQLITE_OK && !err && (code = sqlite3_step(row)) == SQLITE_ROW) {
 		int64_t process_id = sqlite3_column_int64(row, 0);
@@ -352,12 +380,20 @@ static int compare_stats(struct wt_check *check, struct rows *rows)
 
 int wt_check_kernels(struct wt_check *check)
 {
-	static const char sql[] =
-	        "SELECT process_id, config_id, graph_id, start_ns, end_ns, link, underfill_sm_ns, "
-	        "wave_sm_ns, wave_max_sm_ns FROM kernel_exec";
+	static const char columns[] = "SELECT process_id, config_id, graph_id, start_ns, end_ns, "
+	                              "link, e.underfill_sm_ns, "
+	                              "e.wave_sm_ns, e.wave_max_sm_ns, %s FROM kernel_exec e %s";
+	char sql[400];
 	struct rows rows = {0};
 	int err = read_rows(check, &rows, "SELECT config_id, sm_count FROM config", note_sms);
 
+	if (check->has_shares)
+		snprintf(sql, sizeof(sql), columns,
+		         "s.exec_id, s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, "
+		         "s.unjudged_sm_ns, s.comm_sm_ns",
+		         "LEFT JOIN kernel_share s USING (exec_id)");
+	else
+		snprintf(sql, sizeof(sql), columns, "NULL", "");
 	if (!err)
 		err = read_rows(check, &rows, sql, add_kernel);
 	if (!err)

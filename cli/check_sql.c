@@ -48,6 +48,8 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(config, config_id, device_id, gpu),
         REFERENCE(kernel_exec, exec_id, config_id, config),
         REFERENCE(kernel_exec, exec_id, process_id, proc),
+        REFERENCE(kernel_share, exec_id, exec_id, kernel_exec),
+        REFERENCE(sweep, device_id, device_id, gpu),
         REFERENCE(launch_call, seq, process_id, proc),
         REFERENCE(launch_call, seq, api, api),
         REFERENCE(api_call, call_id, process_id, proc),

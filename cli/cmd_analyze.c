@@ -116,7 +116,7 @@ static int analyze_file(const char *path, bool is_live_fine, struct wt_rederived
 	}
 	if (!rc) {
 		sqlite3_busy_timeout(db, WT_DB_BUSY_MS);
-		rc = execute(db, "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-4096", error);
+		rc = execute(db, "PRAGMA cache_size=-4096", error);
 	}
 	if (!rc)
 		rc = execute(db, "BEGIN IMMEDIATE", error);
@@ -125,6 +125,10 @@ static int analyze_file(const char *path, bool is_live_fine, struct wt_rederived
 	    wt_db_int(db, "SELECT count(*) FROM proc WHERE state = 'live'", 0)) {
 		snprintf(error, WT_DB_ERROR_BYTES, "a process of this run has just been attached");
 		rc = -EBUSY;
+	}
+	if (!rc && wt_db_upgrade(db) != SQLITE_OK) {
+		snprintf(error, WT_DB_ERROR_BYTES, "%s", sqlite3_errmsg(db));
+		rc = -EIO;
 	}
 	if (!rc)
 		rc = rederive(db, ret_rederived, error);
@@ -268,6 +272,8 @@ static int print_result(const struct analyze_values *values, const struct wt_run
 		          "launch configurations: occupancy, waves");
 		add_count(table, "kernel_exec", &rederived->kernels,
 		          "kernels that ran: underfill, wave");
+		add_count(table, "kernel_share", &rederived->shares,
+		          "kernels that overlap others: their share");
 		add_count(table, "config_stat", &rederived->rollups, "sums per configuration");
 	}
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);

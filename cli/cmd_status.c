@@ -101,6 +101,11 @@ static const char problem_sql[] =
         " UNION ALL SELECT json_extract(value, '$.path') || ': '"
         "  || json_extract(value, '$.store.error') FROM json_each(?1, '$.runs')"
         "  WHERE json_extract(value, '$.store.error') IS NOT NULL"
+        " UNION ALL SELECT json_extract(value, '$.path') || ': '"
+        "  || json_extract(value, '$.kernels_late') || ' kernels came late: rows of top don''t sum "
+        "until '"
+        "  || 'wavetap analyze' FROM json_each(?1, '$.runs')"
+        "  WHERE json_extract(value, '$.kernels_late') > 0"
         " UNION ALL SELECT 'segment ' || json_extract(value, '$.segment') || ' is left alone: '"
         "  || json_extract(value, '$.reason') FROM json_each(?1, '$.refused')";
 

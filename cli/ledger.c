@@ -14,7 +14,6 @@
 #define CLOCK_ERROR_LEAST_NS 1000
 
 /* main: the sweep has to see what a selection hides, too. */
-
 static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
         " c.blocks, c.resident_blocks, c.sm_count, e.graph_id IS NOT NULL, e.launch_seq,"
@@ -75,18 +74,6 @@ static int64_t least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* min(G, SMs in reach): wave.h. */
-static uint32_t occupied_sms(const struct wt_ledger_row *row, int64_t device_sms)
-{
-	int64_t sms = row->config_sms > 0 ? least(row->config_sms, device_sms) : device_sms;
-
-	if (row->resident_blocks > 0)
-		sms = least(sms, row->resident_blocks);
-	if (row->blocks > 0)
-		sms = least(sms, row->blocks);
-	return (uint32_t)sms;
-}
-
 /* Its part in the window. What the sweep refuses is counted and left out. */
 static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row *row)
 {
@@ -99,7 +86,8 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .duration_ns = row->end_ns - row->start_ns,
 	        .wave_sm_ns = row->wave_sm_ns,
 	        .wave_max_sm_ns = row->wave_max_sm_ns,
-	        .sms = occupied_sms(row, load->device->sms),
+	        .sms = wt_sweep_occupied_sms(row->config_sms, load->device->sms,
+	                                     row->resident_blocks, row->blocks),
 	        .is_judged = row->is_judged,
 	        .is_collective = load->is_collective[load->next_at],
 	};

@@ -15,7 +15,8 @@
 /* ---- rows */
 
 /*
- * One statement for both groupings: the grouping key is put in place of the %s. Columns that only make sense for one configuration are taken bare.
+ * One statement for both groupings: idle time beside collectives, which old files have not, and the
+ * grouping key are put in. Columns that only make sense for one configuration are taken bare.
  */
 static const char rows_sql[] =
         "SELECT i.kernel_id, i.config_id, i.kernel, count(*), sum(i.launches),"
@@ -25,12 +26,13 @@ static const char rows_sql[] =
         " total(1.0 * i.wave_sm_ns / nullif(d.sm_count, 0)),"
         " total(1.0 * i.wave_max_sm_ns / nullif(d.sm_count, 0)),"
         " total(1.0 * i.unjudged_sm_ns / nullif(d.sm_count, 0)),"
-        " max(i.unjudged_sm_ns = 0),"
+        " max(i.unjudged_sm_ns = 0 OR i.model_reason IS NULL),"
         " CASE WHEN min(i.waves) = max(i.waves) AND count(i.waves) = count(*) THEN min(i.waves) "
         "END,"
         " max(i.model_reason), i.device_id, i.grid_x, i.grid_y, i.grid_z, i.block_x, i.block_y,"
         " i.block_z, i.cluster_x, i.cluster_y, i.cluster_z, i.regs_per_thread,"
-        " i.static_smem_bytes + i.dynamic_smem_bytes, i.blocks_per_sm, i.occupancy, i.limiter"
+        " i.static_smem_bytes + i.dynamic_smem_bytes, i.blocks_per_sm, i.occupancy, i.limiter,"
+        " %s"
         " FROM config_idle i JOIN device d USING (device_id)"
         " GROUP BY %s";
 
@@ -60,6 +62,7 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	row->wave_max_sm_ns = sqlite3_column_int64(s, 11);
 	row->unjudged_sm_ns = sqlite3_column_int64(s, 12);
 	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
+	row->comm_sm_ns = sqlite3_column_int64(s, 35);
 	row->underfill_gpu_ns = sqlite3_column_double(s, 13);
 	row->wave_gpu_ns = sqlite3_column_double(s, 14);
 	row->wave_max_gpu_ns = sqlite3_column_double(s, 15);
@@ -97,6 +100,7 @@ void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *ro
 	sum->wave_max_sm_ns += row->wave_max_sm_ns;
 	sum->unjudged_sm_ns += row->unjudged_sm_ns;
 	sum->idle_sm_ns += row->idle_sm_ns;
+	sum->comm_sm_ns += row->comm_sm_ns;
 	sum->underfill_gpu_ns += row->underfill_gpu_ns;
 	sum->wave_gpu_ns += row->wave_gpu_ns;
 	sum->wave_max_gpu_ns += row->wave_max_gpu_ns;
@@ -108,13 +112,14 @@ void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *ro
 static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
 {
 	bool is_config = query->group == WT_REPORT_GROUP_CONFIG;
-	char sql[sizeof(rows_sql) + 32];
+	char sql[sizeof(rows_sql) + 64];
 	sqlite3_stmt *statement;
 	int rc;
 
 	if (wt_report_is_sum(query->group))
 		return wt_report_load_groups(db, query, report);
-	snprintf(sql, sizeof(sql), rows_sql, is_config ? "i.config_id" : "i.kernel_id");
+	snprintf(sql, sizeof(sql), rows_sql, wt_report_has_shares(db) ? "sum(i.comm_sm_ns)" : "0",
+	         is_config ? "i.config_id" : "i.kernel_id");
 	rc = wt_report_prepare(db, sql, &statement);
 	if (rc)
 		return rc;
@@ -312,6 +317,58 @@ int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt
 	return rc < 0 ? rc : 0;
 }
 
+/* ---- what the sweep says of itself */
+
+static int read_shares(sqlite3 *db, struct wt_report *report)
+{
+	/* Devices with kernels of which it does not know: nobody has swept them. */
+	static const char sql[] =
+	        "SELECT total(kernels_waiting), total(kernels_late), total(kernels_refused),"
+	        " (SELECT count(*) FROM main.config_stat JOIN config c USING (config_id)"
+	        "  JOIN gpu g USING (device_id) WHERE g.sm_count > 0 AND max_ns > 0"
+	        "  AND device_id NOT IN (SELECT device_id FROM sweep)) FROM sweep";
+	struct wt_report_shares *shares = &report->shares;
+	sqlite3_stmt *s;
+	int rc;
+
+	shares->is_exact = report->select && report->select->has_window;
+	shares->is_swept = wt_report_has_shares(db);
+	if (!shares->is_swept)
+		return 0;
+	rc = wt_report_prepare(db, sql, &s);
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	if (rc > 0) {
+		shares->kernels_waiting = sqlite3_column_int64(s, 0);
+		shares->kernels_late = sqlite3_column_int64(s, 1);
+		shares->kernels_refused = sqlite3_column_int64(s, 2);
+		shares->is_swept = sqlite3_column_int64(s, 3) == 0;
+		if (shares->is_swept && !shares->kernels_waiting && !shares->kernels_late &&
+		    !shares->kernels_refused)
+			shares->is_exact = true;
+	}
+	sqlite3_finalize(s);
+	return rc < 0 ? rc : 0;
+}
+
+const char *wt_report_shares_reason(const struct wt_report *report)
+{
+	const struct wt_report_shares *shares = &report->shares;
+
+	if (shares->is_exact)
+		return NULL;
+	if (!shares->is_swept)
+		return "recorded before wavetap told them apart: wavetap analyze";
+	if (shares->kernels_late)
+		return "some records came late: wavetap analyze";
+	if (shares->kernels_waiting)
+		return report->processes_live ? "the last seconds are still open"
+		                              : "the daemon ended before it was done: wavetap "
+		                                "analyze";
+	return "kernels with impossible times are left out of the ledger";
+}
+
 /* ---- the whole */
 
 static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
@@ -329,6 +386,8 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 		rc = wt_report_read_loss(db, report);
 	if (!rc)
 		rc = wt_report_read_processes(db, report);
+	if (!rc)
+		rc = read_shares(db, report);
 	if (rc)
 		return rc;
 	if (report->row_count)

@@ -60,6 +60,7 @@ struct wt_report_row {
 	int64_t time_ns, min_ns, max_ns;
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
 	int64_t idle_sm_ns; /* underfill + wave */
+	int64_t comm_sm_ns; /* idle while only collectives ran */
 	double underfill_gpu_ns, wave_gpu_ns, wave_max_gpu_ns, idle_gpu_ns, unjudged_gpu_ns;
 	bool has_wave; /* at least one configuration is judged */
 	bool has_waves; /* `waves` is known and one */
@@ -110,6 +111,13 @@ struct wt_report_capture {
 	int64_t launches_attempted;
 };
 
+/* Do the rows sum to the ledger? They do in a window, which readers sweep; else the daemon has. */
+struct wt_report_shares {
+	bool is_exact;
+	bool is_swept; /* the file has shares at all: not of version 1 */
+	int64_t kernels_waiting, kernels_late, kernels_refused;
+};
+
 struct wt_report {
 	struct wt_report_row *rows;
 	size_t row_count;
@@ -120,6 +128,7 @@ struct wt_report {
 	int64_t start_ns, end_ns;
 	const struct wt_select *select; /* what is shown of the run; NULL: all. Losses are of all */
 	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */
+	struct wt_report_shares shares;
 	struct wt_report_loss loss;
 	struct wt_report_capture *captures;
 	size_t capture_count;
@@ -137,6 +146,9 @@ void wt_report_fini(struct wt_report *report);
 
 /* Only `loss`, `captures` and the counts of processes: cheap. As wt_report_load(). */
 int wt_report_load_losses(sqlite3 *db, struct wt_report *report);
+
+/* Why rows of `shares` count kernels as if alone; NULL: they do not. Static text. */
+const char *wt_report_shares_reason(const struct wt_report *report);
 
 /* Adds the numbers of `row` to `sum`. */
 void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *row);

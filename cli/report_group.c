@@ -13,7 +13,7 @@
 
 #include "cli/report_sql.h"
 
-/* The grouping key is put in place of the %s. */
+/* Idle time beside collectives, which old files have not, and the grouping key are put in. */
 static const char groups_sql[] =
         "SELECT sum(s.launches), sum(iif(s.in_graph, s.launches, 0)), sum(s.time_ns),"
         " min(s.min_ns), max(s.max_ns), sum(s.underfill_sm_ns), sum(s.wave_sm_ns),"
@@ -21,7 +21,8 @@ static const char groups_sql[] =
         " total(1.0 * s.underfill_sm_ns / nullif(d.sm_count, 0)),"
         " total(1.0 * s.wave_sm_ns / nullif(d.sm_count, 0)),"
         " total(1.0 * s.wave_max_sm_ns / nullif(d.sm_count, 0)),"
-        " total(1.0 * s.unjudged_sm_ns / nullif(d.sm_count, 0)), max(s.unjudged_sm_ns = 0),"
+        " total(1.0 * s.unjudged_sm_ns / nullif(d.sm_count, 0)), max(s.unjudged_sm_ns = 0 OR "
+        "c.model_reason IS NULL),"
         " count(DISTINCT c.config_id), count(DISTINCT c.kernel_id),"
         /* Of one device, process or rank there is one value; of several, none. */
         " count(DISTINCT c.device_id), min(c.device_id), min(d.sm_count),"
@@ -30,7 +31,7 @@ static const char groups_sql[] =
         " iif(min(p.local_rank) = max(p.local_rank) AND count(p.local_rank) = count(*),"
         "     min(p.local_rank), -1),"
         " iif(min(p.world_size) = max(p.world_size), min(p.world_size), -1),"
-        " min(d.name), min(d.uuid), min(p.command), min(p.hostname), max(c.model_reason)"
+        " min(d.name), min(d.uuid), min(p.command), min(p.hostname), max(c.model_reason), %s"
         " FROM config_stat s JOIN config c USING (config_id) JOIN device d USING (device_id)"
         " JOIN process p USING (process_id)"
         " WHERE s.launches > 0 GROUP BY %s";
@@ -59,6 +60,7 @@ static void read_sums(sqlite3_stmt *s, struct wt_report_row *row)
 	row->wave_max_sm_ns = sqlite3_column_int64(s, 7);
 	row->unjudged_sm_ns = sqlite3_column_int64(s, 8);
 	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
+	row->comm_sm_ns = sqlite3_column_int64(s, 30);
 	row->underfill_gpu_ns = sqlite3_column_double(s, 9);
 	row->wave_gpu_ns = sqlite3_column_double(s, 10);
 	row->wave_max_gpu_ns = sqlite3_column_double(s, 11);
@@ -144,11 +146,12 @@ static int label(enum wt_report_group group, struct wt_report_row *row)
 int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
                           struct wt_report *report)
 {
-	char sql[sizeof(groups_sql) + 32];
+	char sql[sizeof(groups_sql) + 64];
 	sqlite3_stmt *s;
 	int rc;
 
-	snprintf(sql, sizeof(sql), groups_sql, group_key(query->group));
+	snprintf(sql, sizeof(sql), groups_sql, wt_report_has_shares(db) ? "sum(s.comm_sm_ns)" : "0",
+	         group_key(query->group));
 	rc = wt_report_prepare(db, sql, &s);
 	if (rc)
 		return rc;

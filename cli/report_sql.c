@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 int wt_report_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
 {
@@ -57,4 +58,9 @@ void *wt_report_append(void *array_at, size_t *count, size_t element_bytes)
 	array += (*count)++ * element_bytes;
 	memset(array, 0, element_bytes);
 	return array;
+}
+
+bool wt_report_has_shares(sqlite3 *db)
+{
+	return wt_db_int(db, "PRAGMA user_version", 0) > 1;
 }

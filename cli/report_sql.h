@@ -35,4 +35,7 @@ int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
 int wt_report_read_loss(sqlite3 *db, struct wt_report *report);
 int wt_report_read_processes(sqlite3 *db, struct wt_report *report);
 
+/* Has the file the tables kernel_share and sweep, and config_stat.comm_sm_ns? Not in version 1. */
+bool wt_report_has_shares(sqlite3 *db);
+
 #endif /* WT_CLI_REPORT_SQL_H */

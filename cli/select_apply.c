@@ -121,8 +121,8 @@ static void put_condition(const struct wt_select *select, char *sql, size_t sql_
 static int make_stat(const char *condition, sqlite3 *db)
 {
 	return wt_select_execute(
-	        db, "CREATE TEMP TABLE config_stat AS SELECT * FROM main.config_stat WHERE %s",
-	        condition);
+	        db, "CREATE TEMP TABLE config_stat AS SELECT *%s FROM main.config_stat WHERE %s",
+	        wt_report_has_shares(db) ? "" : ", 0 AS comm_sm_ns", condition);
 }
 
 /*
@@ -141,7 +141,7 @@ static int make_window(const struct wt_select *select, const char *condition, sq
 
 	if (!rc)
 		rc = make_stat("0", db); /* the columns */
-	return rc ? rc : wt_select_sum_window(select, db);
+	return rc ? rc : wt_select_sum_window(select, condition, db);
 }
 
 /* Runs the first statement of `sql` alone: the text comes from a file. 0 or -errno. */

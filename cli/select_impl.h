@@ -29,7 +29,7 @@ int wt_select_rank_devices(const struct wt_select *select, const struct wt_run_f
 int wt_select_resolve_steps(struct wt_select *select, const struct wt_run_file *run,
                             int64_t *ret_start_ns, int64_t *ret_end_ns);
 
-/* select_window.c: fills temp.config_stat from temp.kernel_exec. 0 or -errno. */
-int wt_select_sum_window(const struct wt_select *select, sqlite3 *db);
+/* select_window.c: fills temp.config_stat; `condition` says which rows of kernel_exec. 0 or -errno. */
+int wt_select_sum_window(const struct wt_select *select, const char *condition, sqlite3 *db);
 
 #endif /* WT_CLI_SELECT_IMPL_H */

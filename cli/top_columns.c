@@ -327,7 +327,7 @@ static void add_kernel(struct wt_table *table, const struct wt_report_row *row,
 	char text[64];
 
 	if (view->is_more) {
-		snprintf(text, sizeof(text), "%zu more", view->number);
+		snprintf(text, sizeof(text), view->is_total ? "all %zu" : "%zu more", view->number);
 		wt_table_add_string(table, text, NULL);
 	} else {
 		wt_table_add_string(table, row->kernel_shown, NULL);
@@ -490,6 +490,15 @@ int wt_top_print_table(FILE *out, const struct wt_text_terminal *terminal,
 		view->is_more = true;
 		view->number = report->row_count - limit;
 		add_row(table, chosen, count, &more, view);
+	}
+	if (report->row_count > 1) {
+		bool is_more = view->is_more;
+
+		view->number = report->row_count;
+		view->is_more = view->is_total = true;
+		add_row(table, chosen, count, &report->total, view);
+		view->is_more = is_more;
+		view->is_total = false;
 	}
 	rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);

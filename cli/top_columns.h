@@ -19,6 +19,7 @@ struct wt_top_view {
 	struct wt_top_unit unit;
 	double total_sm_ns; /* the SMs of all devices over the window */
 	bool is_more; /* the sum of the rows that are not shown */
+	bool is_total; /* is_more too: the sum of all */
 	size_t number; /* of the row, from 1 */
 };
 
@@ -31,7 +32,7 @@ char *wt_top_format(char text[WT_TEXT_NUMBER_BYTES], const struct wt_top_unit *u
 /* 0, or -EINVAL after a message: style->columns has a name that doesn't exist. */
 int wt_top_check_columns(const struct wt_top_style *style);
 
-/* The first style->limit rows, and the sum of the rest. 0 or -errno. */
+/* The first style->limit rows, the sum of the rest, and of all. 0 or -errno. */
 int wt_top_print_table(FILE *out, const struct wt_text_terminal *terminal,
                        const struct wt_report *report, const struct wt_top_style *style,
                        struct wt_top_view *view);

@@ -63,6 +63,7 @@ static const struct field {
         FIELD(idle_sm_ns, INT, NULL_NO_IDLE, true),
         {"gap_before_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
         FIELD(unjudged_sm_ns, INT, NULL_NEVER, true),
+        FIELD(comm_sm_ns, INT, NULL_NEVER, true),
         FIELD(idle_gpu_ns, DOUBLE, NULL_NO_IDLE, false),
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
@@ -188,7 +189,8 @@ static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
 	}
 	if (row->unjudged_sm_ns) {
 		wt_json_key(json, "unjudged_sm_ns");
-		wt_json_string(json, row->model_reason);
+		wt_json_string(json, row->model_reason ? row->model_reason
+		                                       : "shared SMs with other kernels");
 	}
 	wt_json_object_end(json);
 }
@@ -286,6 +288,26 @@ static void put_window(struct wt_json *json, const struct wt_report *report)
 	wt_json_object_end(json);
 }
 
+/* Do the rows sum to the ledger, and if not, why? */
+static void put_shares(struct wt_json *json, const struct wt_report *report)
+{
+	const struct wt_report_shares *shares = &report->shares;
+
+	wt_json_key(json, "shares");
+	wt_json_object_begin(json);
+	wt_json_key(json, "is_exact");
+	wt_json_bool(json, shares->is_exact);
+	wt_json_key(json, "reason");
+	wt_json_string(json, wt_report_shares_reason(report));
+	wt_json_key(json, "kernels_waiting");
+	wt_json_int(json, shares->kernels_waiting);
+	wt_json_key(json, "kernels_late");
+	wt_json_int(json, shares->kernels_late);
+	wt_json_key(json, "kernels_refused");
+	wt_json_int(json, shares->kernels_refused);
+	wt_json_object_end(json);
+}
+
 static void put_devices(struct wt_json *json, const struct wt_report *report)
 {
 	wt_json_key(json, "devices");
@@ -349,6 +371,7 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &report->loss);
 	wt_json_put_incomplete(&json, report);
+	put_shares(&json, report);
 	put_devices(&json, report);
 	wt_json_key(&json, "rows");
 	wt_json_array_begin(&json);

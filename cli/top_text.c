@@ -168,8 +168,7 @@ static void print_loss_line(struct wt_phrase *line, const char *who, bool is_par
 }
 
 /*
- * Of a device: what the sweep gave its kernels, where the ledger was loaded; else the sum of the rows,
- * each as if its kernel had been alone.
+ * Of a device: what the sweep gave its kernels, where the ledger was loaded; else the sum of the rows.
  */
 static struct lost_time lost_of(const struct wt_report_device *device,
                                 const struct wt_ledger *ledger)
@@ -186,9 +185,9 @@ static struct lost_time lost_of(const struct wt_report_device *device,
 			                          (double)share->unjudged_sm_ns / sms,
 			                          (double)share->comm_sm_ns / sms};
 	}
-	return (struct lost_time){(double)device->underfill_sm_ns / sms,
-	                          (double)device->wave_sm_ns / sms,
-	                          (double)device->wave_max_sm_ns / sms, 0, 0};
+	return (struct lost_time){
+	        (double)device->underfill_sm_ns / sms, (double)device->wave_sm_ns / sms,
+	        (double)device->wave_max_sm_ns / sms, (double)device->unjudged_sm_ns / sms, 0};
 }
 
 static void print_device_lines(struct wt_phrase *line, const struct wt_report *report,
@@ -332,7 +331,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_init(&line, out, terminal);
 	wt_phrase_add(&line, "~ model only");
 	wt_phrase_add(&line, ". not knowable");
-	if (report->total.unjudged_sm_ns)
+	if (report->total.unjudged_gpu_ns >= 0.005 * view->unit.ns)
 		wt_phrase_add(&line, "unjudged %s %s",
 		              wt_top_format(a, &view->unit, report->total.unjudged_gpu_ns),
 		              view->unit.name);
@@ -342,10 +341,10 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_add(&line, "lost %s of %s%s",
 	              wt_text_count(a, wt_report_kernels_lost(&report->loss)),
 	              wt_text_count(b, launches + wt_report_kernels_lost(&report->loss)), whole);
-	if (overlap_ns > 0)
-		wt_phrase_add(
-		        &line, "upper bound where kernels overlap (%s%% of TIME)",
-		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns));
+	if (overlap_ns > 0 && !report->shares.is_exact)
+		wt_phrase_add(&line, "upper bound where kernels overlap (%s%% of TIME): %s",
+		              wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns),
+		              wt_report_shares_reason(report));
 	if (report->flush_cpu_ns + report->cupti_callback_ns)
 		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
 		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),

@@ -123,6 +123,16 @@ int wt_configs_device(struct wt_run *run, const struct wt_device *device, uint32
 	return err;
 }
 
+const struct wt_device *wt_configs_device_of(const struct wt_run *run, int64_t device_id)
+{
+	static const struct wt_device unknown;
+
+	for (size_t i = 0; i < run->gpus_count; i++)
+		if (run->gpus[i].device_id == device_id)
+			return &run->gpus[i].device;
+	return &unknown;
+}
+
 /* ---- configurations */
 
 static uint64_t hash_key(const struct wt_config_key *key)
@@ -138,7 +148,19 @@ static uint64_t hash_key(const struct wt_config_key *key)
 	return hash;
 }
 
-static int remember_config(struct wt_run *run, const struct wt_config *config)
+static const char *name_of(const struct wt_run *run, int64_t kernel_id)
+{
+	size_t guess = (size_t)kernel_id - 1; /* as long as no name is missing */
+
+	if (guess < run->names_count && run->names[guess].kernel_id == kernel_id)
+		return run->names[guess].name;
+	for (size_t i = 0; i < run->names_count; i++)
+		if (run->names[i].kernel_id == kernel_id)
+			return run->names[i].name;
+	return NULL;
+}
+
+static int remember_config(struct wt_run *run, struct wt_config *config)
 {
 	uint64_t hash = hash_key(&config->key);
 	int err = make_room((void **)&run->configs, run->configs_count, &run->configs_room,
@@ -146,6 +168,8 @@ static int remember_config(struct wt_run *run, const struct wt_config *config)
 
 	if (err)
 		return err;
+	wt_derive_sweep(&config->launch, wt_configs_device_of(run, config->key.device_id)->sm_count,
+	                name_of(run, config->key.kernel_id), &config->sweep);
 	run->configs[run->configs_count] = *config;
 	run->configs[run->configs_count].next = wt_map_get(&run->config_of, hash);
 	return wt_map_set(&run->config_of, hash, (uint32_t)run->configs_count++);
@@ -289,16 +313,6 @@ static int load_gpus(struct wt_run *run)
 	}
 	sqlite3_finalize(query);
 	return err ? err : wt_store_check(run, code);
-}
-
-const struct wt_device *wt_configs_device_of(const struct wt_run *run, int64_t device_id)
-{
-	static const struct wt_device unknown;
-
-	for (size_t i = 0; i < run->gpus_count; i++)
-		if (run->gpus[i].device_id == device_id)
-			return &run->gpus[i].device;
-	return &unknown;
 }
 
 static int load_configs(struct wt_run *run)

@@ -13,6 +13,7 @@
  *   replay.c      recordings -> rows, for `wavetap import`
  *   configs.c     kernel names, devices, launch configurations
  *   process_stat.c  rollups
+ *   shares.c      kernels that overlap: what each had
  *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
@@ -185,6 +186,10 @@ enum wt_statement {
 	WT_SQL_KERNEL,
 	WT_SQL_CONFIG,
 	WT_SQL_STAT,
+	WT_SQL_STAT_ADJUST,
+	WT_SQL_SHARE,
+	WT_SQL_SHARES, /* WT_SHARES_AT_ONCE of them */
+	WT_SQL_SWEEP,
 	WT_SQL_LINK_SAVE,
 	WT_SQL_LINK_FORGET,
 	WT_SQL_MAX
@@ -196,6 +201,7 @@ struct wt_config {
 	int64_t config_id;
 	uint32_t next; /* same hash */
 	struct wt_wave_launch launch; /* all but the duration */
+	struct wt_sweep_facts sweep;
 };
 
 struct wt_kernel_name {
@@ -209,13 +215,26 @@ struct wt_gpu {
 	int64_t device_id;
 };
 
+/* A statement costs more than the row that it writes. */
+#define WT_SHARES_AT_ONCE 16
+
+/* Kernels of a device, by time: see shares.c. */
+struct wt_device_sweep {
+	struct wt_device_sweep *next;
+	struct wt_run *run;
+	struct wt_overlap *overlap;
+	int64_t device_id, kernels_late, kernels_refused;
+};
+
 enum wt_store_state { WT_STORE_CLOSED, WT_STORE_OK, WT_STORE_FULL, WT_STORE_ERROR };
 
 struct wt_run {
 	struct wt_run *next;
 	char key[WT_RUN_KEY_BYTES];
 	char path[WT_PATH_BYTES];
-	int process_count; /* attached processes */
+	int process_count; /* attached processes; of an import those that come yet, too */
+	struct wt_process *loaded; /* of them */
+	struct wt_daemon *daemon; /* NULL: an import */
 	enum wt_store_state state;
 	char error[WT_DB_ERROR_BYTES];
 	int64_t retry_ns, backoff_ns;
@@ -233,6 +252,9 @@ struct wt_run {
 	struct wt_map config_of;
 	struct wt_gpu *gpus;
 	size_t gpus_count;
+	struct wt_device_sweep *sweeps;
+	int64_t shares[WT_SHARES_AT_ONCE][6]; /* rows of kernel_share to be written */
+	int shares_count;
 	int64_t batches;
 };
 
@@ -328,6 +350,10 @@ struct wt_process {
 	struct wt_record *record; /* NULL: not asked for, or not begun */
 
 	bool is_loaded; /* everything below is valid */
+	struct wt_process *next_loaded; /* of the run */
+	bool is_stat_loaded; /* its rollups are here */
+	bool is_complete; /* nothing comes any more */
+	int64_t clock_ns; /* CLOCK_REALTIME of the last clock record; 0 = none */
 	int64_t process_id;
 	uint64_t cursor[WT_RING_MAX];
 	struct wt_counters counters, saved_counters;
@@ -379,7 +405,20 @@ extern const struct wt_linker_output wt_process_linker_output;
 int wt_process_stat_load(struct wt_process *process);
 int wt_process_stat_add(struct wt_process *process, uint32_t config_idx, bool in_graph,
                         int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+int wt_process_stat_adjust(struct wt_process *process, uint32_t config_idx, bool in_graph,
+                           const struct wt_idle *more);
 int wt_process_stat_flush(struct wt_process *process);
+
+/* ---- shares.c: inside a transaction */
+
+/* Reads what a former daemon left unsettled. */
+int wt_shares_load(struct wt_run *run);
+void wt_shares_fini(struct wt_run *run);
+/* A kernel was stored, as if it had its device to itself. */
+int wt_shares_add(struct wt_process *process, uint32_t config_idx, bool in_graph, int64_t exec_id,
+                  int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+/* Settles what can be, of all processes of the run, and writes it with their rollups. */
+int wt_shares_settle(struct wt_run *run);
 
 /* ---- drain.c */
 
@@ -492,6 +531,7 @@ struct wt_daemon {
 	struct wt_client *clients;
 	struct wt_keeper keeper;
 	struct wt_cell *cells; /* WT_BATCH_CELLS */
+	void (*find_processes)(struct wt_daemon *daemon); /* looks for segments, now */
 	int64_t scanned_ns;
 	bool is_scan_wanted;
 };

@@ -190,6 +190,8 @@ static int drain_overhead(struct wt_process *process, const struct wt_overhead *
 
 static int drain_clock(struct wt_process *process, const struct wt_clock *r)
 {
+	if (r->realtime_ns <= INT64_MAX / 2)
+		process->clock_ns = I(r->realtime_ns);
 	return wt_store_run(process->run, WT_SQL_CLOCK, "iiiini", process->process_id,
 	                    I(r->realtime_ns), I(r->monotonic_ns), I(r->boot_ns),
 	                    r->cupti_ns ? I(r->cupti_ns) : WT_DB_NULL, I(r->bracket_ns));
@@ -418,6 +420,9 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 	/* Said it is finished: it may take us along when it goes, then this is the last word. */
 	if (is_over || process->is_lost || (process->counters.finished_ns && is_drained(process)))
 		state = wt_process_end_state(process);
+	process->is_complete = is_over || (process->counters.finished_ns && is_drained(process));
+	if (!err)
+		err = wt_shares_settle(process->run);
 	if (!err)
 		err = wt_process_save(process, state);
 	if (!err)

@@ -152,6 +152,10 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 		               (int64_t)kernel->end_ns, &values);
 		err = wt_process_stat_add(process, config_idx, is_node, (int64_t)kernel->start_ns,
 		                          (int64_t)kernel->end_ns, &values.wave);
+		if (!err)
+			err = wt_shares_add(process, config_idx, is_node, exec_id,
+			                    (int64_t)kernel->start_ns, (int64_t)kernel->end_ns,
+			                    &values.wave);
 		wt_process_span(process, kernel->start_ns, kernel->end_ns);
 	} else {
 		process->tally.kernels_no_time++;

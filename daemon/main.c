@@ -59,6 +59,11 @@ static int open_loop(struct wt_daemon *daemon)
 	return daemon->cells ? 0 : -ENOMEM;
 }
 
+static void find_processes(struct wt_daemon *daemon)
+{
+	wt_scan(daemon, wt_clock_ns(CLOCK_MONOTONIC), false);
+}
+
 static bool is_segment_news(const struct wt_daemon *daemon)
 {
 	_Alignas(struct inotify_event) char events[4096];
@@ -272,6 +277,7 @@ int main(int argc, char **argv)
 		return code - 1;
 	wt_segment_guard_install();
 	wt_keep_open(&daemon);
+	daemon.find_processes = find_processes;
 	daemon.started_ns = wt_clock_ns(CLOCK_MONOTONIC);
 	daemon.is_scan_wanted = true;
 	err = open_loop(&daemon);

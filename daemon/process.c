@@ -401,6 +401,7 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 		err = wt_process_restore_links(process, now_ns);
 	if (!err && !is_new)
 		err = wt_process_stat_load(process);
+	process->is_stat_loaded = !err;
 	return err || is_new ? err : load_contexts(process);
 }
 
@@ -412,6 +413,8 @@ int wt_process_load(struct wt_process *process, int64_t now_ns)
 	if (err)
 		return err;
 	process->is_loaded = true; /* so that unload frees what there is */
+	process->next_loaded = run->loaded;
+	run->loaded = process;
 	for (int i = 0; i < WT_DEVICES_MAX; i++)
 		process->gpu_of[i] = WT_MAP_NONE;
 	err = load_all(process, now_ns);
@@ -422,9 +425,16 @@ int wt_process_load(struct wt_process *process, int64_t now_ns)
 
 void wt_process_unload(struct wt_process *process)
 {
+	struct wt_process **at;
+
 	if (!process->is_loaded)
 		return;
-	process->is_loaded = false;
+	at = &process->run->loaded;
+	while (*at != process)
+		at = &(*at)->next_loaded;
+	*at = process->next_loaded;
+	process->is_loaded = process->is_stat_loaded = process->is_complete = false;
+	process->clock_ns = 0;
 	process->is_lost_saved = false;
 	wt_record_drop(process);
 	wt_linker_destroy(process->linker);

@@ -18,7 +18,8 @@ struct rederive {
 	struct wt_run run; /* its configurations and devices */
 	struct wt_map config_of; /* config id -> index in run.configs */
 	struct wt_rollups rollups;
-	sqlite3_stmt *read, *write_exec;
+	sqlite3_stmt *read, *write_exec, *write_share;
+	int64_t refused; /* kernels of the device in work */
 	struct wt_rederived result;
 };
 
@@ -177,18 +178,155 @@ static int rederive_kernels(struct rederive *r, wt_rederive_progress progress, v
 	return err;
 }
 
+/* ---- kernels that overlap, in the order of their starts */
+
+static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
+                    const struct wt_sweep_share *share)
+{
+	struct rederive *r = arg;
+	const struct wt_config *config = &r->run.configs[kernel->tag];
+	struct wt_idle idle, more;
+	struct wt_stat *stat;
+
+	if (!share) {
+		r->refused++;
+		return 0;
+	}
+	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more))
+		return 0;
+	stat = wt_rollups_get(&r->rollups, kernel->owner, config->config_id, kernel->is_tagged);
+	if (!stat)
+		return -ENOMEM;
+	wt_stat_adjust(stat, &more);
+	r->result.shares.rows++;
+	return check(r, wt_db_run(r->write_share, "iiiiii", kernel->id, idle.underfill_sm_ns,
+	                          idle.wave_sm_ns, idle.wave_max_sm_ns, idle.unjudged_sm_ns,
+	                          idle.comm_sm_ns));
+}
+
+static int sweep_rows(struct rederive *r, sqlite3_stmt *s, struct wt_overlap *overlap,
+                      wt_rederive_progress progress, void *arg)
+{
+	int64_t rows = 0;
+	int err = 0, code = SQLITE_ROW;
+
+	while (!err && (code = sqlite3_step(s)) == SQLITE_ROW) {
+		uint32_t idx = wt_map_get(&r->config_of, (uint64_t)sqlite3_column_int64(s, 2));
+		const struct wt_config *config = &r->run.configs[idx];
+		struct wt_overlap_kernel kernel = {
+		        .id = sqlite3_column_int64(s, 0),
+		        .owner = sqlite3_column_int64(s, 1),
+		        .tag = idx,
+		        .is_tagged = sqlite3_column_int(s, 3) != 0,
+		        .start_ns = sqlite3_column_int64(s, 4),
+		        .end_ns = sqlite3_column_int64(s, 5),
+		        .is_judged = sqlite3_column_type(s, 6) != SQLITE_NULL,
+		        .wave_sm_ns = sqlite3_column_int64(s, 6),
+		        .wave_max_sm_ns = sqlite3_column_int64(s, 7),
+		        .sms = (uint16_t)config->sweep.sms,
+		        .is_collective = config->sweep.is_collective,
+		};
+
+		err = wt_overlap_add(overlap, &kernel);
+		if (!err && ++rows % BATCH == 0)
+			err = wt_overlap_settle(overlap, kernel.start_ns);
+		if (!err && progress && rows % BATCH == 0)
+			err = progress(arg, r->result.kernels.rows);
+	}
+	return err ? err : check(r, code);
+}
+
+static int sweep_device(struct rederive *r, const struct wt_gpu *gpu, sqlite3_stmt *read,
+                        wt_rederive_progress progress, void *arg)
+{
+	static const char sql[] =
+	        "INSERT OR REPLACE INTO sweep SELECT ?1, ?2, ifnull(max(exec_id), 0) + 1, 0, 0, ?3 "
+	        "FROM kernel_exec";
+	struct wt_overlap *overlap = NULL;
+	sqlite3_stmt *note = NULL;
+	int err = wt_overlap_create((uint32_t)gpu->device.sm_count, on_share, r, &overlap);
+
+	r->refused = 0;
+	if (!err)
+		err = check(r, wt_db_bind(read, "i", gpu->device_id));
+	if (!err)
+		err = sweep_rows(r, read, overlap, progress, arg);
+	sqlite3_reset(read);
+	if (!err)
+		err = wt_overlap_settle(overlap, INT64_MAX);
+	if (!err)
+		err = prepare(r, sql, &note);
+	if (!err && wt_overlap_settled_ns(overlap) != INT64_MIN)
+		err = check(r, wt_db_run(note, "iii", gpu->device_id,
+		                         wt_overlap_settled_ns(overlap), r->refused));
+	sqlite3_finalize(note);
+	wt_overlap_destroy(overlap);
+	return err;
+}
+
+/* Into a table of their own first, so that only what differs is written. */
+static int write_shares(struct rederive *r)
+{
+	/* A row that is to be another is replaced below: it counts there. */
+	static const char strangers[] = "DELETE FROM kernel_share WHERE exec_id NOT IN "
+	                                "(SELECT exec_id FROM temp.wt_share)";
+	static const char differing[] =
+	        "INSERT OR REPLACE INTO kernel_share SELECT t.* FROM temp.wt_share t LEFT JOIN "
+	        "kernel_share s USING (exec_id) WHERE (t.underfill_sm_ns, t.wave_sm_ns, "
+	        "t.wave_max_sm_ns, t.unjudged_sm_ns, t.comm_sm_ns) IS NOT (s.underfill_sm_ns, "
+	        "s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, s.comm_sm_ns)";
+	int err = check(r, sqlite3_exec(r->run.db, strangers, NULL, NULL, NULL));
+
+	r->result.shares.changed += err ? 0 : sqlite3_changes(r->run.db);
+	if (!err)
+		err = check(r, sqlite3_exec(r->run.db, differing, NULL, NULL, NULL));
+	r->result.shares.changed += err ? 0 : sqlite3_changes(r->run.db);
+	return err ? err
+	           : check(r,
+	                   sqlite3_exec(r->run.db, "DROP TABLE temp.wt_share", NULL, NULL, NULL));
+}
+
+static int rederive_shares(struct rederive *r, wt_rederive_progress progress, void *arg)
+{
+	static const char read_sql[] =
+	        "SELECT e.exec_id, e.process_id, e.config_id, e.graph_id IS NOT NULL, e.start_ns, "
+	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_exec e JOIN config c "
+	        "USING (config_id) WHERE c.device_id = ?1 AND e.end_ns > e.start_ns "
+	        "ORDER BY e.start_ns, e.exec_id";
+	sqlite3_stmt *read = NULL;
+	int err = check(r, sqlite3_exec(r->run.db,
+	                                "CREATE TEMP TABLE wt_share AS SELECT * FROM kernel_share "
+	                                "WHERE 0; CREATE UNIQUE INDEX temp.wt_share_id ON wt_share "
+	                                "(exec_id); DELETE FROM sweep",
+	                                NULL, NULL, NULL));
+
+	if (!err)
+		err = prepare(r, read_sql, &read);
+	if (!err)
+		err = prepare(r, "INSERT INTO temp.wt_share VALUES (?,?,?,?,?,?)", &r->write_share);
+	for (size_t i = 0; i < r->run.gpus_count && !err; i++)
+		if (r->run.gpus[i].device.sm_count > 0 &&
+		    r->run.gpus[i].device.sm_count <= WT_SWEEP_SMS_MAX)
+			err = sweep_device(r, &r->run.gpus[i], read, progress, arg);
+	sqlite3_finalize(read);
+	sqlite3_finalize(r->write_share);
+	r->write_share = NULL;
+	return err ? err : write_shares(r);
+}
+
 /* ---- rollups */
 
 static int write_rollups(struct rederive *r)
 {
 #define VALUES                                                                                     \
 	"launches, time_ns, min_ns, max_ns, m2_ns2, underfill_sm_ns, wave_sm_ns, "                 \
-	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns"
+	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, comm_sm_ns"
 	static const char sql[] =
 	        "INSERT INTO config_stat (process_id, config_id, in_graph, " VALUES ") "
-	        "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) "
-	        "ON CONFLICT DO UPDATE SET (" VALUES ") = (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14) "
-	        "WHERE (" VALUES ") IS NOT (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)";
+	        "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
+	        "ON CONFLICT DO UPDATE SET (" VALUES
+	        ") = (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
+	        "WHERE (" VALUES ") IS NOT (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)";
 #undef VALUES
 	sqlite3_stmt *insert = NULL;
 	int err = prepare(r, sql, &insert);
@@ -196,11 +334,12 @@ static int write_rollups(struct rederive *r)
 	for (size_t i = 0; i < r->rollups.count && !err; i++) {
 		const struct wt_stat *s = &r->rollups.rows[i].stat;
 
-		err = check(r, wt_db_run(insert, "iiiiiiiriiiiii", r->rollups.rows[i].process_id,
-		                         s->config_id, (int64_t)s->in_graph, s->launches,
-		                         s->time_ns, s->min_ns, s->max_ns, s->m2_ns2,
-		                         s->underfill_sm_ns, s->wave_sm_ns, s->wave_max_sm_ns,
-		                         s->unjudged_sm_ns, s->first_ns, s->last_ns));
+		err = check(r,
+		            wt_db_run(insert, "iiiiiiiriiiiiii", r->rollups.rows[i].process_id,
+		                      s->config_id, (int64_t)s->in_graph, s->launches, s->time_ns,
+		                      s->min_ns, s->max_ns, s->m2_ns2, s->underfill_sm_ns,
+		                      s->wave_sm_ns, s->wave_max_sm_ns, s->unjudged_sm_ns,
+		                      s->first_ns, s->last_ns, s->comm_sm_ns));
 		r->result.rollups.changed += err ? 0 : sqlite3_changes(r->run.db);
 	}
 	sqlite3_finalize(insert);
@@ -288,6 +427,8 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 	if (!err)
 		err = rederive_kernels(r, progress, arg);
 	if (!err)
+		err = rederive_shares(r, progress, arg);
+	if (!err)
 		err = write_rollups(r);
 	if (!err)
 		err = remove_strangers(r);
@@ -301,6 +442,7 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 	if (r) {
 		sqlite3_finalize(r->read);
 		sqlite3_finalize(r->write_exec);
+		sqlite3_finalize(r->write_share);
 		wt_configs_fini(&r->run);
 		wt_map_fini(&r->config_of);
 		wt_rollups_fini(&r->rollups);

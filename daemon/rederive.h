@@ -2,7 +2,8 @@
  * rederive.h - all derived columns of a run file again, from its own rows: what
  * `wavetap analyze` does. The code that derives is the daemon's (analysis/derive.h).
  *
- * Derived are the model's columns of `config` and `kernel_exec`, and the table `config_stat`.
+ * Derived are the model's columns of `config` and `kernel_exec`, and the tables `kernel_share`,
+ * `sweep` and `config_stat`. No kernel is late here: all are swept in order.
  * Not touched: what was recorded; the links, since CUPTI's records of launch calls, from which
  * they follow, are not kept; and the counters of `proc`, which are the evidence for what was
  * lost and must not be made to agree with the rows.
@@ -10,7 +11,7 @@
  * One thing comes out otherwise than in wavetapd: a kernel whose graph launch became known only
  * after it was stored (CUPTI named no graph) is in the daemon's sums outside graphs, in these inside.
  *
- * Single-threaded; blocks on the file.
+ * Single-threaded; blocks on the file. SQLite sorts the kernels, in memory or a temporary file.
  */
 #ifndef WT_REDERIVE_H
 #define WT_REDERIVE_H
@@ -26,7 +27,7 @@ struct wt_rederive_count {
 };
 
 struct wt_rederived {
-	struct wt_rederive_count configs, kernels, rollups;
+	struct wt_rederive_count configs, kernels, shares, rollups;
 };
 
 /* How far: kernels done. Not 0: stop, and wt_rederive() returns that. */

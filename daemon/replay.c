@@ -395,6 +395,8 @@ int wt_replay_begin(struct wt_replay *replay, const char *path, const char *name
 		snprintf(header.run_name, sizeof(header.run_name), "%s", name);
 	wt_text_mend(header.run_name);
 	err = wt_run_create(&nowhere, replay->run, path, &header);
+	for (size_t i = 0; i < replay->count; i++)
+		replay->run->process_count += replay->sources[i]->has_block;
 	if (!err)
 		err = tell_origin(replay);
 	return err ? store_failed(replay, err, why) : 0;

@@ -33,6 +33,7 @@ struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key)
 	if (!run)
 		return NULL;
 	snprintf(run->key, sizeof(run->key), "%s", key);
+	run->daemon = daemon;
 	run->next = daemon->runs;
 	daemon->runs = run;
 	return run;
@@ -326,6 +327,7 @@ int wt_run_create(const struct wt_daemon *daemon, struct wt_run *run, const char
 static void forget(struct wt_run *run)
 {
 	wt_store_finalize(run);
+	wt_shares_fini(run);
 	wt_configs_fini(run);
 	if (run->db && !sqlite3_get_autocommit(run->db))
 		sqlite3_exec(run->db, "ROLLBACK", NULL, NULL, NULL);
@@ -355,6 +357,8 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 		err = wt_store_prepare(run);
 	if (!err)
 		err = wt_configs_load(run);
+	if (!err)
+		err = wt_shares_load(run);
 	if (err) {
 		wt_run_fail(daemon, run, err, now_ns);
 		return err;

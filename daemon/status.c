@@ -135,7 +135,12 @@ static void put_process(struct text *text, const struct wt_process *process)
 static void put_run(struct text *text, const struct wt_run *run)
 {
 	static const char *const states[] = {"closed", "ok", "full", "error"};
+	long long waiting = 0, late = 0;
 
+	for (const struct wt_device_sweep *at = run->sweeps; at; at = at->next) {
+		waiting += (long long)wt_overlap_waiting(at->overlap);
+		late += (long long)at->kernels_late;
+	}
 	put(text, "{");
 	put_string(text, "key", run->key);
 	put(text, ",");
@@ -146,8 +151,8 @@ static void put_run(struct text *text, const struct wt_run *run)
 		put_string(text, "error", run->error);
 	else
 		put(text, "\"error\":null");
-	put(text, ",\"wal\":%s,\"batches\":%lld}}", run->is_wal ? "true" : "false",
-	    (long long)run->batches);
+	put(text, ",\"wal\":%s,\"batches\":%lld},\"kernels_waiting\":%lld,\"kernels_late\":%lld}",
+	    run->is_wal ? "true" : "false", (long long)run->batches, waiting, late);
 }
 
 char *wt_status_json(const struct wt_daemon *daemon, int64_t now_ns)

@@ -5,6 +5,13 @@
 
 #include <errno.h>
 
+/* A sum that is saturated stays: as wt_stat_adjust(). */
+#define ADD(column, more)                                                                          \
+	column "=iif(" column "=9223372036854775807," column "," column "+" more ")"
+
+#define FOUR_SHARES "(?,?,?,?,?,?),(?,?,?,?,?,?),(?,?,?,?,?,?),(?,?,?,?,?,?)"
+_Static_assert(WT_SHARES_AT_ONCE == 16, "four times that");
+
 static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_BEGIN] = "BEGIN IMMEDIATE",
         [WT_SQL_COMMIT] = "COMMIT",
@@ -67,7 +74,18 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                 "waves_sm, full_waves, last_wave_blocks, model_reason) "
                 "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_STAT] = "INSERT OR REPLACE INTO config_stat "
-                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_STAT_ADJUST] = "UPDATE config_stat SET " ADD("underfill_sm_ns", "?4") "," ADD(
+                "wave_sm_ns",
+                "?5") "," ADD("wave_max_sm_ns",
+                              "?6") "," ADD("unjudged_sm_ns",
+                                            "?7") "," ADD("comm_sm_ns",
+                                                          "?8") " WHERE process_id=?1 AND "
+                                                                "config_id=?2 AND in_graph=?3",
+        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO kernel_share VALUES (?,?,?,?,?,?)",
+        [WT_SQL_SHARES] = "INSERT OR IGNORE INTO kernel_share VALUES " FOUR_SHARES "," FOUR_SHARES
+                          "," FOUR_SHARES "," FOUR_SHARES,
+        [WT_SQL_SWEEP] = "INSERT OR REPLACE INTO sweep VALUES (?,?,?,?,?,?)",
         [WT_SQL_LINK_SAVE] = "INSERT OR REPLACE INTO pending_link VALUES (?,?,?,?)",
         [WT_SQL_LINK_FORGET] = "DELETE FROM pending_link WHERE process_id=? AND correlation_id=? "
                                "AND seq=? AND is_graph=?",

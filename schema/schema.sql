@@ -6,7 +6,7 @@
 -- user_version. The data dictionary is doc/run-file.md: it moves with this file.
 
 PRAGMA application_id = 0x57544150; -- "WTAP"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 -- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
@@ -189,11 +189,33 @@ CREATE TABLE kernel_exec (
   launch_seq     INTEGER,                  -- launch_call.seq, or api_call.seq of a graph launch
   link           INTEGER NOT NULL,         -- 0 not known yet, 1 exact, 2 by order and geometry,
                                            -- 3 launched by the device, 4 no launch call was seen
-  underfill_sm_ns INTEGER,                 -- model; NULL = not judged
+  underfill_sm_ns INTEGER,                 -- model, of the kernel by itself; NULL = not judged
   wave_sm_ns      INTEGER,                 -- model, least of the closed forms
   wave_max_sm_ns  INTEGER                  -- model, greatest
 ) STRICT;
 CREATE INDEX kernel_exec_waiting ON kernel_exec (process_id) WHERE link = 0;
+
+-- What a kernel had of the device's SM-time, only where that differs from the model of the kernel by
+-- itself: others ran beside it, or it could not reach all SMs of the device.
+CREATE TABLE kernel_share (
+  exec_id         INTEGER PRIMARY KEY,
+  underfill_sm_ns INTEGER NOT NULL,
+  wave_sm_ns      INTEGER NOT NULL,
+  wave_max_sm_ns  INTEGER NOT NULL,
+  unjudged_sm_ns  INTEGER NOT NULL,
+  comm_sm_ns      INTEGER NOT NULL
+) STRICT;
+
+-- How far shares are known, per device. The rows of config_stat sum to the ledger where nothing
+-- waits, is late or was refused.
+CREATE TABLE sweep (
+  device_id       INTEGER PRIMARY KEY,
+  settled_ns      INTEGER,                 -- shares of kernels that end by then are final; NULL: none
+  low_exec        INTEGER NOT NULL,        -- a restart needs no kernel with a lower exec_id
+  kernels_waiting INTEGER NOT NULL,        -- not final yet
+  kernels_late    INTEGER NOT NULL,        -- came when their time was settled: count as if alone
+  kernels_refused INTEGER NOT NULL         -- times that can't be: not in the ledger
+) STRICT;
 
 -- One row per call of the launch family that a hook saw.
 CREATE TABLE launch_call (
@@ -311,9 +333,10 @@ CREATE TABLE config_stat (
   underfill_sm_ns INTEGER NOT NULL,
   wave_sm_ns      INTEGER NOT NULL,
   wave_max_sm_ns  INTEGER NOT NULL,
-  unjudged_sm_ns  INTEGER NOT NULL,        -- S x T of launches that no model fits
+  unjudged_sm_ns  INTEGER NOT NULL,        -- no model fits, or kernels shared SMs
   first_ns     INTEGER NOT NULL,
   last_ns      INTEGER NOT NULL,
+  comm_sm_ns   INTEGER NOT NULL DEFAULT 0, -- idle while only collectives ran
   PRIMARY KEY (process_id, config_id, in_graph)
 ) STRICT, WITHOUT ROWID;
 
@@ -345,17 +368,19 @@ SELECT e.exec_id, e.process_id, c.device_id, c.kernel_id, c.config_id, k.name AS
        c.cluster_x, c.cluster_y, c.cluster_z, c.regs_per_thread, c.static_smem_bytes,
        c.dynamic_smem_bytes, c.cooperative, c.sm_count, c.blocks, c.blocks_per_sm,
        c.resident_blocks, c.occupancy, c.limiter, c.waves, c.waves_sm,
-       e.underfill_sm_ns, e.wave_sm_ns, e.wave_max_sm_ns,
+       ifnull(s.underfill_sm_ns, e.underfill_sm_ns) AS underfill_sm_ns,
+       iif(e.wave_sm_ns IS NULL, NULL, ifnull(s.wave_sm_ns, e.wave_sm_ns)) AS wave_sm_ns,
+       iif(e.wave_sm_ns IS NULL, NULL, ifnull(s.wave_max_sm_ns, e.wave_max_sm_ns)) AS wave_max_sm_ns,
        CASE WHEN e.wave_sm_ns IS NULL THEN c.model_reason END AS unjudged_reason
 FROM kernel_exec e
+LEFT JOIN kernel_share s USING (exec_id)
 JOIN config c USING (config_id)
 JOIN kernel k USING (kernel_id)
 LEFT JOIN launch_call l ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq
 LEFT JOIN api a ON a.api = l.api;
 
 -- In-kernel idle SM-time per configuration. tail_idle = wave + straggle; straggle needs
--- measurement and is NULL here. Upper bound where kernels overlap: each row is counted as if
--- its kernel had the device alone.
+-- measurement and is NULL here. Shares of the device where kernels overlap: see `sweep`.
 CREATE VIEW config_idle AS
 SELECT c.config_id, c.kernel_id, k.name AS kernel, c.device_id,
        c.grid_x, c.grid_y, c.grid_z, c.block_x, c.block_y, c.block_z,
@@ -373,7 +398,8 @@ SELECT c.config_id, c.kernel_id, k.name AS kernel, c.device_id,
        sum(s.underfill_sm_ns + s.wave_sm_ns) AS idle_sm_ns,
        sum(s.unjudged_sm_ns) AS unjudged_sm_ns,
        sum(s.time_ns) * c.sm_count AS kernel_sm_ns,
-       min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns, 'model' AS evidence
+       min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns, 'model' AS evidence,
+       sum(s.comm_sm_ns) AS comm_sm_ns
 FROM config_stat s JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)
 GROUP BY c.config_id;
 
@@ -386,7 +412,8 @@ SELECT kernel_id, kernel, sum(launches) AS launches, sum(launches_in_graph) AS l
        sum(wave_max_sm_ns) AS wave_max_sm_ns, NULL AS straggle_sm_ns,
        sum(tail_idle_sm_ns) AS tail_idle_sm_ns, sum(idle_sm_ns) AS idle_sm_ns,
        sum(unjudged_sm_ns) AS unjudged_sm_ns, sum(kernel_sm_ns) AS kernel_sm_ns,
-       min(first_ns) AS first_ns, max(last_ns) AS last_ns, 'model' AS evidence
+       min(first_ns) AS first_ns, max(last_ns) AS last_ns, 'model' AS evidence,
+       sum(comm_sm_ns) AS comm_sm_ns
 FROM config_idle GROUP BY kernel_id;
 
 -- What was seen, what was stored, what was lost and why. For every process:

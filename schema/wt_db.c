@@ -353,6 +353,14 @@ static int open_write(const char *path, bool create, bool is_private, sqlite3 **
 			                    NULL, NULL, NULL);
 		}
 	}
+	if (!err && code == SQLITE_OK && !create &&
+	    wt_db_int(db, "PRAGMA user_version", 0) < WT_DB_VERSION) {
+		code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+		if (code == SQLITE_OK)
+			code = wt_db_upgrade(db);
+		if (code == SQLITE_OK)
+			code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	}
 	if (!err && code == SQLITE_OK && create) {
 		/* In one transaction: a half-made file must not look like a run. */
 		code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define WT_DB_APPLICATION_ID 0x57544150 /* "WTAP" */
-#define WT_DB_VERSION 1
+#define WT_DB_VERSION 2 /* 1: no kernel_share, no sweep, no config_stat.comm_sm_ns */
 #define WT_DB_LATEST_KERNEL_NS INT64_C(1000000000) /* of `latest`: at least this much */
 #define WT_DB_BUSY_MS 2000
 #define WT_DB_ERROR_BYTES 512
@@ -42,6 +42,12 @@ int wt_db_open(const char *path, sqlite3 **ret_db, char error[WT_DB_ERROR_BYTES]
  */
 int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_is_wal,
                      char error[WT_DB_ERROR_BYTES]);
+
+/*
+ * Brings a file of an earlier version to this one, inside the caller's transaction. Opening for
+ * writing does it. An SQLite code.
+ */
+int wt_db_upgrade(sqlite3 *db);
 
 /*
  * Makes a run file that nobody else knows of yet, without a journal: after any failure it is to

@@ -2,7 +2,9 @@
  * bench_daemon.c - how fast wavetapd turns records into rows: a synthetic segment is filled
  * before the daemon starts, so that the producer takes no part.
  *
- * usage: bench_daemon [LAUNCHES]     (power of two; default 262144; makes 3 records each)
+ * usage: bench_daemon [LAUNCHES [KERNEL_NS]]     (power of two; default 262144; makes 3 records each)
+ * A launch is made every 5 us. Kernels run for 10 us if not said otherwise, so that each overlaps two
+ * others; for 4000 ns none does.
  * Prints launches per second of the daemon's CPU time, and bytes per launch; with WAVETAP_RECORD
  * set to a folder, of a daemon that writes a recording there as well. Needs
  * top_builddir, and about 384 bytes of TMPDIR or /tmp per launch.
@@ -24,6 +26,7 @@ static double seconds_of(const struct timeval *t)
 int main(int argc, char **argv)
 {
 	uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 262144;
+	uint64_t kernel_ns = argc > 2 ? strtoull(argv[2], NULL, 10) : 10000;
 	struct synth_options options = {.cells = {count, 2 * count},
 	                                .record_dir = getenv("WAVETAP_RECORD")};
 	char folder[512], file[1024];
@@ -34,8 +37,8 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (count < 1024 || count > (1u << 21) || count & (count - 1)) {
-		fprintf(stderr,
-		        "usage: bench_daemon [LAUNCHES], a power of two from 1024 to 2097152\n");
+		fprintf(stderr, "usage: bench_daemon [LAUNCHES [KERNEL_NS]], a power of two from "
+		                "1024 to 2097152\n");
 		return 2;
 	}
 	synth_folder(folder);
@@ -57,7 +60,9 @@ int main(int argc, char **argv)
 			synth_run(&s, &(struct synth_launch){.thread32 = 1 + i % 4,
 			                                     .grid = 50 + i % 100,
 			                                     .name_id = names[i % 32],
-			                                     .entry_ns = clock_ns + i * 5000});
+			                                     .duration_ns = kernel_ns,
+			                                     .entry_ns = clock_ns +
+			                                                 (uint64_t)i * 5000});
 		synth_finish(&s);
 		_exit(0);
 	}

@@ -54,8 +54,15 @@ def number_again(db):
   db.execute("UPDATE launch_call SET seq = -1 - seq")
 
 
+def has_shares(db):
+  return db.execute("PRAGMA user_version").fetchone()[0] > 1
+
+
 def roll_up(db):
   db.execute("DELETE FROM config_stat")
+  if has_shares(db): # of the whole run: `wavetap analyze` makes those of the cut
+    db.execute("DELETE FROM kernel_share")
+    db.execute("DELETE FROM sweep")
   for row in db.execute(ROLLUP).fetchall():
     process, config, in_graph, launches, time_ns = row[:5]
     mean = time_ns / launches
@@ -97,7 +104,8 @@ def main():
   shutil.copyfile(source, target)
   os.chmod(target, 0o644)
   db = sqlite3.connect(target)
-  if db.execute(ROLLUP).fetchall() != db.execute(STORED).fetchall():
+  shares = has_shares(db) and db.execute("SELECT count(*) FROM kernel_share").fetchone()[0]
+  if not shares and db.execute(ROLLUP).fetchall() != db.execute(STORED).fetchall():
     sys.exit("cut_run: the rollup made by SQL differs from what the file holds")
   first_ns = db.execute("SELECT min(start_ns) FROM kernel_exec").fetchone()[0]
   begin_ns, end_ns = first_ns + int(begin_s * 1e9), first_ns + int(end_s * 1e9)

@@ -119,8 +119,9 @@ is "$(sql "SELECT count(DISTINCT context_id), count(DISTINCT device_id) FROM lau
 check greens "$fake/app_cover" greens
 is "$(sql "SELECT sum(is_green), min(sm_count), max(sm_count) FROM context WHERE is_green")" "3|40|40" \
   "greens: contexts of 40 SMs"
-is "$(sql "SELECT min(sm_count), max(sm_count), sum(underfill_sm_ns <> (end_ns - start_ns) * max(0, 40 - blocks))
-    FROM launch")" "40|40|0" "greens: underfill counts their SMs, not the device's"
+is "$(sql "SELECT min(sm_count), max(sm_count), sum(e.underfill_sm_ns <> (end_ns - start_ns) * max(0, 40 - blocks))
+    FROM kernel_exec e JOIN config USING (config_id)")" "40|40|0" "greens: underfill by itself counts their SMs, not the device's"
+ok "greens: with the device's SMs that no kernel can reach the rows sum to the ledger" sums_to_ledger
 check green-first "$fake/app_cover" green-first
 is "$(sql "SELECT min(sm_count), max(sm_count) FROM launch")|$(sql "SELECT reason IS NULL FROM process")" "16|16|1" \
   "green-first: CUPTI was armed before it"

@@ -11,8 +11,10 @@ derived() {
       FROM config ORDER BY 1;
     SELECT exec_id, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns FROM kernel_exec ORDER BY 1;
     SELECT process_id, config_id, in_graph, launches, time_ns, min_ns, max_ns, printf('%!.26g', m2_ns2),
-      underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns
-      FROM config_stat ORDER BY 1, 2, 3"
+      underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, comm_sm_ns
+      FROM config_stat ORDER BY 1, 2, 3;
+    SELECT * FROM kernel_share ORDER BY 1;
+    SELECT device_id, settled_ns, kernels_waiting, kernels_late, kernels_refused FROM sweep ORDER BY 1"
 }
 recorded() {
   sqlite3 -batch "$1" "
@@ -32,14 +34,14 @@ settle
 WAVETAP_RUN=analyze tap "$top_builddir/tests/fake/app_demo" --seconds 0.2 >"$work/out" 2>&1
 settle
 file=$(run_file)
-is "$(sql "SELECT value FROM meta WHERE key = 'analysis_version'")" 1 "the daemon notes the model"
+is "$(sql "SELECT value FROM meta WHERE key = 'analysis_version'")" 2 "the daemon notes the model"
 is "$(sql "SELECT count(DISTINCT process_id), count(DISTINCT in_graph) FROM config_stat")" "2|2" \
   "two processes, kernels inside graphs and outside"
 derived "$file" >"$work/derived"
 recorded "$file" >"$work/recorded"
 "$wavetap" analyze -r "$file" --csv >"$work/csv"
 is "$?" 0 "analyze in place"
-is "$(changed config) $(changed kernel_exec) $(changed config_stat)" "0 0 0" "nothing differs"
+is "$(changed config) $(changed kernel_exec) $(changed kernel_share) $(changed config_stat)" "0 0 0 0" "nothing differs"
 derived "$file" | cmp -s - "$work/derived"
 is "$?" 0 "equal bit for bit"
 is "$(sql "SELECT group_concat(key) FROM (SELECT key FROM meta WHERE key LIKE 'anal%' ORDER BY 1)")" \
@@ -70,8 +72,10 @@ plant "a number where none is known" "UPDATE kernel_exec SET wave_sm_ns = NULL W
 plant "a sum" "UPDATE config_stat SET time_ns = time_ns + 1 WHERE config_id = 2 AND process_id = 1" config_stat \
   "$(sql "SELECT count(*) FROM config_stat WHERE config_id = 2 AND process_id = 1")"
 plant "no sums at all" "DELETE FROM config_stat" config_stat "$(sql "SELECT count(*) FROM config_stat")"
-plant "sums of nothing" "INSERT INTO config_stat VALUES (1, 9999, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2),
-  (77, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2)" config_stat 2
+plant "a share of a kernel that has none" "INSERT INTO kernel_share SELECT min(exec_id), 1, 2, 3, 4, 5 FROM kernel_exec
+  WHERE exec_id NOT IN (SELECT exec_id FROM kernel_share)" kernel_share 1
+plant "sums of nothing" "INSERT INTO config_stat VALUES (1, 9999, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0),
+  (77, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0)" config_stat 2
 
 # ---- -o: the run stays
 cp "$file" "$work/planted.db"
@@ -194,6 +198,10 @@ fi
 
 # ---- the run of real hardware: rows to the bit, the variance (cut by other means) nearly
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/h200.db"
+"$wavetap" analyze -r "$work/h200.db" --csv >"$work/csv"
+is "$(changed config) $(changed kernel_exec)" "0 0" "H200: every integer and every number of the model is the same"
+is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "2
+0" "H200: a file of version 1 becomes one of version 2, all of it swept"
 cp "$work/h200.db" "$work/again.db"
 sqlite3 -batch "$work/again.db" "UPDATE kernel_exec SET underfill_sm_ns = 0, wave_sm_ns = NULL; DELETE FROM config_stat;
   UPDATE config SET blocks_per_sm = NULL, waves = 1, limiter = NULL"
@@ -202,7 +210,7 @@ for name in h200 again; do
   derived "$work/$name.db" | cut -d '|' -f 1-7,9- >"$work/$name.derived"
 done
 cmp -s "$work/h200.derived" "$work/again.derived"
-is "$?" 0 "H200: every integer and every number of the model is the same"
+is "$?" 0 "H200: from nothing the same comes out again"
 is "$(sqlite3 -batch "$work/again.db" "ATTACH '$work/h200.db' AS h; SELECT count(*), max(abs(a.m2_ns2 - b.m2_ns2) > 1e-9 * b.m2_ns2)
   FROM config_stat a JOIN h.config_stat b USING (process_id, config_id, in_graph)")" "74|0" "H200: the variance to 9 digits"
 derived "$work/again.db" >"$work/derived"

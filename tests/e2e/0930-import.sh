@@ -67,10 +67,15 @@ size=$(stat -c %s "$work/h200.wtrec")
 ok "$(cat "$work/out"): 40,000 launches would stay under 1 MiB" test $((size * 40000 / 13827)) -lt 1048576
 "$wavetap" import -o "$work/h200-again.db" "$work/h200.wtrec" >"$work/out" 2>"$work/err"
 is "$?$(cat "$work/err")" 0 "13,827 launches of the H200 are imported"
-sums="SELECT kernel, launches, configs, time_ns, min_ns, max_ns, waves, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns,
-  unjudged_sm_ns FROM kernel_idle ORDER BY kernel"
+sums="SELECT kernel, launches, configs, time_ns, min_ns, max_ns, waves, under, wave, wave_max FROM kernel_idle JOIN
+  (SELECT kernel_id, sum(e.underfill_sm_ns) AS under, sum(e.wave_sm_ns) AS wave, sum(e.wave_max_sm_ns) AS wave_max
+   FROM kernel_exec e JOIN config USING (config_id) GROUP BY 1) USING (kernel_id) ORDER BY kernel"
 is "$(sqlite3 "$work/h200-again.db" "$sums" | cksum)" "$(sqlite3 "$work/h200.db" "$sums" | cksum)" \
   "each kernel's launches, times, waves, underfill: as stored on that machine"
+"$wavetap" analyze -r "$work/h200.db" >"$work/out" # that file is of version 1, which had no shares
+sums="SELECT kernel, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns FROM kernel_idle ORDER BY kernel"
+is "$(sqlite3 "$work/h200-again.db" "$sums" | cksum)" "$(sqlite3 "$work/h200.db" "$sums" | cksum)" \
+  "and what they have of the device where some overlap"
 limits="SELECT name, grid_x, grid_y, block_x, regs_per_thread, blocks_per_sm, occupancy, limiter, last_wave_blocks, model_reason
   FROM config JOIN kernel USING (kernel_id) ORDER BY 1, 2, 3, 4, 5"
 is "$(sqlite3 "$work/h200-again.db" "$limits" | cksum)" "$(sqlite3 "$work/h200.db" "$limits" | cksum)" "and their occupancy"

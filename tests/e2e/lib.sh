@@ -114,6 +114,31 @@ sql() {
   sqlite3 -batch -cmd ".timeout 10000" "$(run_file)" "$1"
 }
 
+# Is what the rows of top say of each device what its ledger says, to the last SM-nanosecond?
+sums_to_ledger() { # [ARGUMENT...]: of top and ledger
+  "$wavetap" top --all -r "$(run_file)" --group device --json "$@" >"$work/top.json" &&
+    "$wavetap" top --all -r "$(run_file)" --json "$@" >"$work/kernels.json" &&
+    "$wavetap" ledger --all -r "$(run_file)" --json "$@" >"$work/ledger.json" || return 1
+  for file in top ledger; do
+    list='$.rows'
+    [ $file = top ] || list='$.devices'
+    sqlite3 -batch :memory: "SELECT value ->> 'device_id', ifnull(value ->> 'underfill_sm_ns', 0),
+      ifnull(value ->> 'wave_sm_ns', 0), ifnull(value ->> 'wave_max_sm_ns', 0), value ->> 'unjudged_sm_ns', value ->> 'comm_sm_ns'
+      FROM json_each(CAST(readfile('$work/$file.json') AS TEXT), '$list') ORDER BY 1" >"$work/$file.sums"
+  done
+  # The rows of kernels, of all devices.
+  sqlite3 -batch :memory: "CREATE TABLE f AS SELECT CAST(readfile('$work/kernels.json') AS TEXT) AS k,
+      CAST(readfile('$work/ledger.json') AS TEXT) AS l;
+    SELECT sum(value ->> 'underfill_sm_ns'), sum(value ->> 'wave_sm_ns'), sum(value ->> 'unjudged_sm_ns') FROM f, json_each(k, '$.rows')
+    EXCEPT SELECT sum(value ->> 'underfill_sm_ns'), sum(value ->> 'wave_sm_ns'), sum(value ->> 'unjudged_sm_ns')
+    FROM f, json_each(l, '$.devices')" >"$work/differ"
+  [ -s "$work/top.sums" ] && cmp -s "$work/top.sums" "$work/ledger.sums" && ! [ -s "$work/differ" ] && return 0
+  sed 's/^/# top:    /' "$work/top.sums"
+  sed 's/^/# ledger: /' "$work/ledger.sums"
+  sqlite3 -batch -cmd ".timeout 10000" "$(run_file)" "SELECT '# sweep:', * FROM sweep"
+  return 1
+}
+
 # The one assertion that ends every test: attempted = stored + dropped + torn, and nothing
 # unexplained, in every run file of this test.
 check_books() {

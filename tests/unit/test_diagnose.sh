@@ -32,7 +32,7 @@ INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, st
   link, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns)
   SELECT 1, 1, s, s + d, 1, 3, i, i, 1, d * max(0, 100 - $2), $3, $4 FROM k;
 INSERT INTO config_stat SELECT 1,1,0, count(*), sum(d), min(d), max(d), sum((d - (SELECT avg(d) FROM k)) *
-  (d - (SELECT avg(d) FROM k))), sum(d * max(0, 100 - $2)), sum($3), sum($4), 0, min(s), max(s + d) FROM k;
+  (d - (SELECT avg(d) FROM k))), sum(d * max(0, 100 - $2)), sum($3), sum($4), 0, min(s), max(s + d), 0 FROM k;
 $8
 SQL
 }

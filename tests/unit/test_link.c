@@ -331,6 +331,33 @@ static void test_classes(void)
 	wt_linker_destroy(linker);
 }
 
+/* Up to when kernels may still come. */
+static void test_open(void)
+{
+	struct wt_linker *linker = make();
+
+	is_i64((int64_t)wt_linker_open_entry_ns(linker), 0, "nothing was launched");
+	call(linker, 0, 10, 1000, 0, 700);
+	call(linker, 1, 10, 2000, WT_FLAG_CAPTURE_STREAM, 0);
+	call(linker, 2, 10, 3000, WT_FLAG_CAPTURE_OPEN, 0);
+	call(linker, 3, 10, 4000, WT_FLAG_UNARMED, 0);
+	is_i64((int64_t)wt_linker_open_entry_ns(linker), 0, "of none of these a kernel need come");
+	call(linker, 4, 10, 5000, 0, 0);
+	link_at(linker, 104, 10, 5010);
+	is_i64((int64_t)wt_linker_open_entry_ns(linker), 5000, "of one a kernel is still to come");
+	call(linker, 6, 10, 7000, 0, 0);
+	call(linker, 5, 11, 6000, 0, 0);
+	is_i64(kernel(linker, 1, 104, false, 5050, 5), 4, "it comes");
+	is_i64((int64_t)wt_linker_open_entry_ns(linker), 6000, "then of the next");
+	link_at(linker, 105, 11, 6010);
+	is_i64(kernel(linker, 2, 105, false, 6050, 5), 5, "it comes");
+	is_i64((int64_t)wt_linker_open_entry_ns(linker), 7000, "then of the last");
+	link_at(linker, 106, 10, 7010);
+	is_i64(kernel(linker, 3, 106, false, 7050, 5), 6, "it comes");
+	is_i64((int64_t)wt_linker_open_entry_ns(linker), 0, "of none");
+	wt_linker_destroy(linker);
+}
+
 static void test_age(void)
 {
 	struct wt_linker *linker = make();
@@ -493,6 +520,7 @@ int main(void)
 	test_thread_ids();
 	test_late();
 	test_classes();
+	test_open();
 	test_age();
 	test_order();
 	test_order_with_losses();

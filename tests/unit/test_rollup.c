@@ -124,8 +124,51 @@ static void test_rollups(void)
 	ok(!wt_rollups_has(&rollups, 0, 0, false), "empty again");
 }
 
+/* 10 SMs, 4 of them in reach of a context; 3 blocks. By themselves: 1 SM of underfill of the four. */
+static void test_shares(void)
+{
+	const struct wt_wave_launch launch = {
+	        .grid = {3, 1, 1}, .cluster = {0}, .sm_count = 4, .blocks_per_sm = 2};
+	struct wt_overlap_kernel kernel = {.start_ns = 100, .end_ns = 200, .is_judged = true};
+	struct wt_sweep_share share = {.active_sm_ns = 300, .underfill_sm_ns = 100};
+	struct wt_sweep_facts facts;
+	struct wt_idle idle, more;
+	struct wt_stat stat;
+
+	wt_derive_sweep(&launch, 10, "ncclDevKernel_AllReduce", &facts);
+	ok(facts.is_collective, "a collective");
+	wt_derive_sweep(&launch, 0, "gemm", &facts);
+	is_i64(facts.sms, 0, "a device of which nothing is known");
+	wt_derive_sweep(&launch, 10, "gemm", &facts);
+	is_i64(facts.sms, 3, "SMs that it can occupy");
+	is_i64(facts.underfill_sms, 1, "and leave, of its context");
+	ok(!facts.is_collective, "no collective");
+	ok(!wt_derive_share(&facts, &kernel, &share, &idle, &more), "a share as it has by itself");
+	share.underfill_sm_ns = 700;
+	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more),
+	   "one with the SMs of the device");
+	is_i64(idle.underfill_sm_ns, 700, "its share");
+	is_i64(more.underfill_sm_ns, 600, "that much more");
+	kernel.wave_sm_ns = 40;
+	kernel.wave_max_sm_ns = 60;
+	share = (struct wt_sweep_share){
+	        .wave_sm_ns = 10, .wave_max_sm_ns = 20, .unjudged_sm_ns = 250, .comm_sm_ns = 5};
+	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more), "one that shares");
+	wt_stat_init(&stat, 1, false);
+	stat.underfill_sm_ns = 100;
+	stat.wave_sm_ns = 40;
+	stat.wave_max_sm_ns = INT64_MAX;
+	wt_stat_adjust(&stat, &more);
+	is_i64(stat.underfill_sm_ns, 0, "less underfill");
+	is_i64(stat.wave_sm_ns, 10, "less wave");
+	is_i64(stat.wave_max_sm_ns, INT64_MAX, "a saturated sum stays");
+	is_i64(stat.unjudged_sm_ns, 250, "unjudged");
+	is_i64(stat.comm_sm_ns, 5, "idle beside collectives");
+}
+
 int main(void)
 {
+	test_shares();
 	test_sums();
 	test_bits();
 	test_rollups();

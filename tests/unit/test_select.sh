@@ -57,7 +57,7 @@ export LC_ALL=C TERM=xterm WAVETAP_DIR="$tmp/data"
 
 # ---- a run known by heart
 #   device 1, 4 SMs: half [0,2) [1,3)  tail [4,6) [6,7)  evil [9,10), s; device 2, 8 SMs: half [2,3)
-#   half leaves half of the SMs empty; tail waits for one SM, or at most two, all along; evil is unjudged
+#   half leaves half of the SMs empty, but in [1,2), where its launches fill the device together; tail waits for one SM, or at most two, all along; evil is unjudged
 run=$tmp/run.db
 "$build/tests/unit/make_run" "$run" pair job-select 1
 sqlite3 -batch "$run" "
@@ -73,7 +73,10 @@ sqlite3 -batch "$run" "
 	UPDATE kernel_exec SET process_id = 2 WHERE config_id = 5;
 	UPDATE config_stat SET process_id = 2 WHERE config_id = 5;
 	UPDATE gpu SET uuid = x'12aa00000000000000000000000000aa' WHERE device_id = 1;
-	UPDATE gpu SET uuid = x'12bb00000000000000000000000000bb' WHERE device_id = 2"
+	UPDATE gpu SET uuid = x'12bb00000000000000000000000000bb' WHERE device_id = 2;
+	INSERT INTO kernel_share SELECT exec_id, 2000000000, 0, 0, 0, 0 FROM kernel_exec WHERE config_id = 1;
+	UPDATE config_stat SET underfill_sm_ns = 4000000000 WHERE config_id = 1;
+	INSERT INTO sweep VALUES (1, 1010000000000, 99, 0, 0, 0), (2, 1003000000000, 99, 0, 0, 0)"
 S=000000000
 
 wt 0 top -r "$run" --json
@@ -82,7 +85,7 @@ cp "$tmp/out" "$tmp/whole"
 
 # ---- time: a kernel counts with its part inside
 wt 0 top -r "$run" --from 1s --to 5s --json
-is "$(row half)" "3|4$S|1$S|2$S|10$S|0|0|0" "half in [1,5): 1 s and 2 s of 2 SMs, 1 s of 4"
+is "$(row half)" "3|4$S|1$S|2$S|6$S|0|0|0" "half in [1,5): 1 s of 2 SMs on device 1, 1 s of 4 on device 2"
 is "$(row 'tail%')" "1|1$S|1$S|1$S|0|1$S|2$S|0" "tail in [1,5): half of the first launch"
 is "$(row 'ev%')" "" "evil is not in it"
 is "$(json '$.window.wall_ns')" "4$S" "the window"
@@ -109,7 +112,7 @@ is "$(row 'ev%')" "1|500000000|500000000|500000000|-|-|-|2$S" "half of it"
 wt 0 top -r "$run" --from -500ms --json
 is "$(row 'ev%')" "1|500000000|500000000|500000000|-|-|-|2$S" "the last half second"
 wt 0 top -r "$run" --to -8s --json
-is "$(row half)" "2|3$S|1$S|2$S|6$S|0|0|0" "up to 8 s before the end"
+is "$(row half)" "2|3$S|1$S|2$S|2$S|0|0|0" "up to 8 s before the end"
 wt 0 top -r "$run" --from -1h --to 1h --json
 sed 's/"selection".*//' "$tmp/out" >"$tmp/a"
 is "$(json '$.rows')" "$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$tmp/whole') AS TEXT), '$.rows')")" \
@@ -182,7 +185,7 @@ err_has "no process of run b-single has a rank"
 
 # ---- kernels: the short and the demangled name
 wt 0 top -r "$run" --kernel '^half$' --json
-is "$(row half)" "3|5$S|1$S|2$S|12$S|0|0|0" "half"
+is "$(row half)" "3|5$S|1$S|2$S|8$S|0|0|0" "half"
 is "$(json '$.rows[1]')" null "and nothing else"
 is "$(json '$.devices[0].busy_ns')" "3$S" "busy: [0,3)"
 wt 0 top -r "$run" --kernel 'tail\(float\*\)' --json # the whole name
@@ -203,7 +206,7 @@ is "$(sqlite3 -batch "$run" "SELECT count(*) FROM kernel")" 3 "a name is no SQL"
 
 # ---- several at once: what all of them leave
 wt 0 top -r "$run" --from 1s --to 5s --device 1 --rank 0 --kernel half --json
-is "$(row half)" "2|3$S|1$S|2$S|6$S|0|0|0" "time, device, rank and kernel"
+is "$(row half)" "2|3$S|1$S|2$S|2$S|0|0|0" "time, device, rank and kernel"
 is "$(json '$.rows[1]')" null "and nothing else"
 wt 0 top -r "$run" --from 1s --to 5s --device 1 --rank 0 --kernel half
 out_has "selected: device 1  rank 0  kernel half"
@@ -417,9 +420,14 @@ for part in "0ns 100ms" "100ms 333333us" "333333us 343334us" "343334us 500123457
 	inside="start_ns < $to AND end_ns > $from"
 	is "$(sum_of time_ns)|$(sum_of launches)" "$(sqlite3 -batch "$tmp/h200.db" \
 		"SELECT sum(min(end_ns, $to) - max(start_ns, $from)), count(*) FROM kernel_exec WHERE $inside")" "$part: time and launches"
-	is "$(sum_of underfill_sm_ns)" "$(sqlite3 -batch "$tmp/h200.db" "SELECT sum((min(end_ns, $to) - max(start_ns, $from)) *
-		(132 - grid_x * grid_y * grid_z)) FROM kernel_exec JOIN config USING (config_id)
-		WHERE $inside AND grid_x * grid_y * grid_z < 132")" "$part: underfill from geometry"
+	# By itself each leaves 132 SMs less its blocks; where two of them overlap they leave less.
+	is "$(sum_of underfill_sm_ns)" "$(sqlite3 -batch "$tmp/h200.db" "
+		WITH k AS (SELECT max(start_ns, $from) AS a, min(end_ns, $to) AS b, min(132, grid_x * grid_y * grid_z) AS sms
+			FROM kernel_exec JOIN config USING (config_id) WHERE $inside),
+		t AS (SELECT a AS t FROM k UNION SELECT b FROM k),
+		slice AS (SELECT t, lead(t) OVER (ORDER BY t) AS next FROM t),
+		here AS (SELECT t, next - t AS ns, sum(sms) AS sms FROM slice JOIN k ON a <= t AND b > t GROUP BY t)
+		SELECT sum(ns * max(0, 132 - sms)) FROM here")" "$part: underfill from geometry"
 	is "$(json '$.devices[0].busy_ns')" "$(sqlite3 -batch "$tmp/h200.db" "
 		WITH k AS (SELECT max(start_ns, $from) AS a, min(end_ns, $to) AS b FROM kernel_exec WHERE $inside),
 		u AS (SELECT a, b, max(b) OVER (ORDER BY a, b ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM k)
@@ -428,7 +436,8 @@ for part in "0ns 100ms" "100ms 333333us" "333333us 343334us" "343334us 500123457
 	under_sum=$((under_sum + $(sum_of underfill_sm_ns)))
 done
 is "$time_sum" "$all_time" "adjacent windows add up to the run: time"
-is "$under_sum" "$(sqlite3 -batch "$tmp/h200.db" "SELECT sum(underfill_sm_ns) FROM kernel_exec")" "and underfill"
+"$build/wavetap" ledger -r "$tmp/h200.db" --all --json >"$tmp/out"
+is "$under_sum" "$(json '$.devices[0].underfill_sm_ns')" "and underfill, to what the ledger says"
 wt 0 top -r "$tmp/h200.db" --all --kernel 'GammaBeta|embedding' --json
 is "$(sum_of launches)|$(sum_of idle_sm_ns)" "$(sqlite3 -batch "$tmp/h200.db" "SELECT sum(launches), sum(idle_sm_ns) FROM kernel_idle
 	WHERE kernel LIKE '%GammaBeta%' OR kernel LIKE '%embedding%'")" "two kernels"

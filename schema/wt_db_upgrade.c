@@ -1,0 +1,60 @@
+/*
+ * wt_db_upgrade.c - run files of an earlier version become files of this one: see wt_db.h. May block
+ * on the disk.
+ *
+ * Version 1 had no shares: every kernel counted as if alone. Its kernels were never swept; they stand
+ * in `sweep` as late, so that readers say it and `wavetap analyze` mends it.
+ */
+#include "schema/wt_db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The statement of schema.sql that begins so. An SQLite code. */
+static int run_of_schema(sqlite3 *db, const char *begin)
+{
+	const char *sql = strstr(wt_schema_sql, begin);
+	sqlite3_stmt *statement = NULL;
+	int code = sql ? sqlite3_prepare_v2(db, sql, -1, &statement, NULL) : SQLITE_INTERNAL;
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(statement);
+	sqlite3_finalize(statement);
+	return code == SQLITE_DONE ? SQLITE_OK : code;
+}
+
+static int from_1(sqlite3 *db)
+{
+	static const char *const anew[] = {
+	        "CREATE TABLE kernel_share", "CREATE TABLE sweep",      "CREATE VIEW launch",
+	        "CREATE VIEW config_idle",   "CREATE VIEW kernel_idle",
+	};
+	static const char late_sql[] =
+	        "INSERT INTO sweep SELECT c.device_id, max(e.end_ns), max(e.exec_id) + 1, 0, "
+	        "count(*), 0 FROM kernel_exec e JOIN config c USING (config_id) JOIN gpu g USING "
+	        "(device_id) WHERE e.end_ns > e.start_ns AND g.sm_count > 0 GROUP BY c.device_id";
+	int code = sqlite3_exec(db,
+	                        "DROP VIEW IF EXISTS launch; DROP VIEW IF EXISTS kernel_idle; "
+	                        "DROP VIEW IF EXISTS config_idle; "
+	                        "ALTER TABLE config_stat ADD COLUMN comm_sm_ns INTEGER NOT NULL "
+	                        "DEFAULT 0",
+	                        NULL, NULL, NULL);
+
+	for (size_t i = 0; i < sizeof(anew) / sizeof(anew[0]) && code == SQLITE_OK; i++)
+		code = run_of_schema(db, anew[i]);
+	return code == SQLITE_OK ? sqlite3_exec(db, late_sql, NULL, NULL, NULL) : code;
+}
+
+int wt_db_upgrade(sqlite3 *db)
+{
+	char sql[48];
+	int code = SQLITE_OK;
+	int64_t version = wt_db_int(db, "PRAGMA user_version", 0);
+
+	if (version == WT_DB_VERSION)
+		return SQLITE_OK;
+	if (version == 1)
+		code = from_1(db);
+	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", WT_DB_VERSION);
+	return code == SQLITE_OK ? sqlite3_exec(db, sql, NULL, NULL, NULL) : code;
+}
