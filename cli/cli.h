@@ -41,6 +41,7 @@ extern const struct wt_command wt_cmd_top;
 extern const struct wt_command wt_cmd_ledger;
 extern const struct wt_command wt_cmd_copies;
 extern const struct wt_command wt_cmd_steps;
+extern const struct wt_command wt_cmd_ranges;
 extern const struct wt_command wt_cmd_show;
 extern const struct wt_command wt_cmd_diagnose;
 extern const struct wt_command wt_cmd_timeline;

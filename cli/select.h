@@ -11,6 +11,8 @@
  * Readers that ask for it (wt_select_prefer_steady) see the steady steps of the run if it has some
  * and no times were given: wt_select.steps says what became of it.
  *
+ * A kernel belongs to a range if its launch was called inside (cli/ranges.h).
+ *
  * A kernel belongs to a time window by its part in it. config_stat (and what is summed from it)
  * counts each kernel that has a part, with that part of its time and of its idle SM-time;
  * kernel_exec and launch have such kernels whole, as recorded. Without a window config_stat
@@ -56,7 +58,8 @@ struct wt_select_words {
 	                         "only kernels whose name, short or whole, matches"),              \
 	        WT_SELECT_OPTION(values, field, steps, "A:B",                                      \
 	                         "only steps A to B, if steps are found"),                         \
-	        WT_SELECT_OPTION(values, field, range, "NAME", "only that range: not yet")
+	        WT_SELECT_OPTION(values, field, range, "NAME",                                     \
+	                         "only kernels launched in ranges of that name, or glob")
 
 /* Of commands that see the steady steps by default. */
 #define WT_SELECT_ALL_OPTION(values, field)                                                        \
@@ -138,7 +141,8 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run);
  * The same for readers of whole devices, whose SMs all kernels share: --from, --to, --device, and
  * --rank as "the devices of these ranks", which must be theirs alone, or else nothing can be
  * told: WT_EXIT_NO_DATA. Only the view `device` is hidden. --kernel makes temp.wt_kernel (kernel_id)
- * and is the reader's.
+ * and is the reader's. --range is refused: its
+ * kernels run later, beside those of others.
  */
 int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run);
 

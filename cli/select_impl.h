@@ -29,6 +29,9 @@ int wt_select_rank_devices(const struct wt_select *select, const struct wt_run_f
 int wt_select_resolve_steps(struct wt_select *select, const struct wt_run_file *run,
                             int64_t *ret_start_ns, int64_t *ret_end_ns);
 
+/* select_range.c: makes temp.wt_range_exec (exec_id), if a range is asked for. */
+int wt_select_range(const struct wt_select *select, const struct wt_run_file *run);
+
 /* select_window.c: fills temp.config_stat; `condition` says which rows of kernel_exec. 0 or -errno. */
 int wt_select_sum_window(const struct wt_select *select, const char *condition, sqlite3 *db);
 

@@ -87,7 +87,7 @@ static int64_t unobserved_ns(const struct wt_select *select, const struct wt_run
 int wt_select_resolve_steps(struct wt_select *select, const struct wt_run_file *run,
                             int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
-	const struct wt_steps_query query = {-1, -1};
+	const struct wt_steps_query query = {-1, -1, NULL};
 	struct wt_run_steps *steps;
 	int rc;
 

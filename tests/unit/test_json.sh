@@ -136,6 +136,13 @@ valid 0 analyze --json -r "$sim" -o "$work/again.db"
 "$wavetap" doctor --json >"$outputs/doctor.0" 2>"$work/err"
 is "$("$checker" "$schemas/doctor.schema.json" "$outputs/doctor.0" 2>&1 >/dev/null)" "" "doctor --json"
 
+WAVETAP_RUN=ranges tap "$top_builddir/tests/fake/app_nvtx" steps >"$work/out" 2>&1
+settle
+valid 0 ranges --json -r latest
+valid 0 ranges --any-thread --json -r latest
+valid 0 top --json -r latest --range forward
+valid 3 ranges --json -r "$recorded"
+
 # While something is recorded, and with a segment that the daemon leaves alone.
 (LD_PRELOAD=$library exec "$top_builddir/tests/fake/app_demo" --seconds 60) >"$work/demo" 2>&1 &
 demo=$!

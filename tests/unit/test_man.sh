@@ -44,7 +44,8 @@ ln -s "$wavetap" "$here/bin/wavetap"
 # The program of the examples.
 printf '#!/bin/sh\nexec "%s" --seconds 0.2\n' "$top_builddir/tests/fake/app_demo" >"$here/bin/python"
 printf '#!/bin/sh\nexec python train.py\n' >"$here/train.py"
-chmod +x "$here/bin/python" "$here/train.py"
+printf '#!/bin/sh\nexec "%s" steps\n' "$top_builddir/tests/fake/app_nvtx" >"$here/with_ranges.py"
+chmod +x "$here/bin/python" "$here/train.py" "$here/with_ranges.py"
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$top_srcdir/doc/wavetap.1" | sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.' | sed 's/\\-/-/g; s/\\(ti/~/g' >"$here/examples"
 ok "there are examples" test "$(wc -l <"$here/examples")" -ge 30
 while read -r line; do

@@ -295,7 +295,9 @@ done
 wt 0 top -r "$tmp/h200.db" --kernel 'nvjet.{1,40}TNT|((layer|batch)_norm)+'
 wt 3 top -r "$run" --device -----
 wt 3 top -r "$run" --range forward
-err_has "this version does not record named ranges"
+err_has "has no named ranges"
+wt 3 ledger -r "$run" --range forward
+err_has "top, show and export select them"
 
 # ---- runs with nothing to select from say why themselves
 "$build/tests/unit/make_run" "$tmp/hooks.db" hooks job-hooks 1
