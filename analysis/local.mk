@@ -15,11 +15,11 @@ libwtanalysis_a_SOURCES = \
 	analysis/phase.c analysis/phase.h analysis/ranges.c analysis/ranges.h \
 	analysis/steps.c analysis/steps.h analysis/steps_anchor.c analysis/steps_internal.h \
 	analysis/steps_judge.c analysis/steps_level.c \
-	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h
+	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
 analysis_tests = tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
 	tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
-	tests/unit/test_sweep tests/unit/test_wave
+	tests/unit/test_sweep tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
 tests_unit_test_kernel_class_SOURCES = tests/unit/test_kernel_class.c tests/tap.h
@@ -44,6 +44,8 @@ tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/tap.h
 tests_unit_test_sweep_LDADD = libwtanalysis.a -lm
 tests_unit_test_wave_SOURCES = tests/unit/test_wave.c tests/tap.h
 tests_unit_test_wave_LDADD = libwtanalysis.a -lm
+tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h
+tests_unit_test_whatif_LDADD = libwtanalysis.a -lm
 
 check_PROGRAMS += tests/unit/test_schedule tests/unit/test_schedule_ticks
 TESTS += tests/unit/test_schedule tests/unit/test_schedule_ticks

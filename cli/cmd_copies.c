@@ -48,6 +48,7 @@ static const struct wt_option copies_options[] = {
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_csv), NULL,
          "rows as CSV"},
+        WT_SELECT_ALL_OPTION(struct copies_values, select),
         WT_RUN_OPTION(struct copies_values, run),
         {0},
 };
@@ -62,6 +63,7 @@ struct group {
 
 struct copies {
 	const struct wt_select *select; /* what it is of; NULL: all of the run */
+	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */
 	int64_t start_ns, end_ns; /* copies count with their part in between */
 	struct group *groups;
 	size_t group_count;
@@ -331,6 +333,7 @@ static int print_json(const struct wt_run_file *run, const struct copies *copies
 	wt_json_object_begin(&json);
 	wt_json_put_run(&json, run);
 	wt_select_put_json(&json, copies->select);
+	wt_select_put_steps(&json, copies->steps);
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &losses->loss);
 	wt_json_put_incomplete(&json, losses);
@@ -356,7 +359,7 @@ static int print_text(const struct wt_run_file *run, const struct copies *copies
 	if (run->info.name[0])
 		wt_phrase_add(&line, "%s", run->info.name);
 	if (copies->select && copies->select->has_window)
-		wt_top_print_window(&line, copies->select, 0);
+		wt_top_print_window(&line, copies->select, copies->steps, 0);
 	wt_phrase_add(&line, "%s copies and memsets", wt_text_count(a, copies->count));
 	wt_phrase_add(&line, "%s", wt_text_bytes(a, (uint64_t)copies->bytes));
 	wt_phrase_add(&line, "some ran %s, %s%% of it beside kernels, %s exposed",
@@ -368,6 +371,7 @@ static int print_text(const struct wt_run_file *run, const struct copies *copies
 		              wt_text_count(a, copies->without_time));
 	wt_phrase_end(&line);
 	wt_top_print_selection(&line, copies->select);
+	wt_top_print_apart(&line, copies->steps);
 	rc = wt_table_print_text(table, stdout, &terminal);
 	if (!rc) {
 		wt_phrase_add(&line, "evidence: CUPTI's records");
@@ -409,6 +413,7 @@ static int show(const struct copies_values *values, const struct wt_select *sele
 
 	if (select->is_applied)
 		copies.select = select;
+	copies.steps = select->steps.is_looked_for ? &select->steps : NULL;
 	if (select->is_applied && select->has_window) {
 		copies.start_ns = select->start_ns;
 		copies.end_ns = select->end_ns;
@@ -429,7 +434,10 @@ static int show(const struct copies_values *values, const struct wt_select *sele
 			             losses.captures[0].capture, losses.captures[0].reason);
 		else
 			wt_cli_error("run %s has no copies%s", run->info.id,
-			             copies.select ? " in the selection" : "");
+			             copies.steps && copies.steps->is_found
+			                     ? " in its steady steps (--all: the whole run)"
+			             : copies.select ? " in the selection"
+			                             : "");
 		code = WT_EXIT_NO_DATA;
 	}
 	free(copies.groups);
@@ -449,6 +457,7 @@ static int run_copies(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("copies", "--json and --csv exclude each other");
 	code = wt_select_parse("copies", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: a copy is no kernel's");
 		code = WT_EXIT_NO_DATA;

@@ -38,6 +38,7 @@ static const struct wt_option diagnose_options[] = {
         WT_SELECT_OPTIONS(struct diagnose_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct diagnose_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
+        WT_SELECT_ALL_OPTION(struct diagnose_values, select),
         WT_RUN_OPTION(struct diagnose_values, run),
         {0},
 };
@@ -286,6 +287,7 @@ static int run_diagnose(void *opaque, int operand_count, char **operands)
 	wt_gaps_init(&gaps, limits.graph_gap_ns);
 	wt_gaps_observe(&gaps, &observer);
 	code = wt_select_parse("diagnose", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: findings are about all kernels of a device; show and top "
 		             "are about one");

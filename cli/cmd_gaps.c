@@ -52,6 +52,7 @@ static const struct wt_option gaps_options[] = {
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_csv), NULL, "rows as CSV"},
         WT_SELECT_OPTIONS(struct gaps_values, select),
+        WT_SELECT_ALL_OPTION(struct gaps_values, select),
         WT_RUN_OPTION(struct gaps_values, run),
         {0},
 };
@@ -432,6 +433,7 @@ static int run_gaps(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("gaps", "--json and --csv exclude each other");
 	code = wt_select_parse("gaps", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code)
 		code = load_and_print(values, &select);
 	wt_select_fini(&select);

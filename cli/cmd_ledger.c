@@ -24,6 +24,7 @@ static const struct wt_option ledger_options[] = {
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_csv), NULL,
          "lines as CSV"},
+        WT_SELECT_ALL_OPTION(struct ledger_values, select),
         WT_RUN_OPTION(struct ledger_values, run),
         {0},
 };
@@ -223,6 +224,7 @@ static int run_ledger(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("ledger", "--json and --csv exclude each other");
 	code = wt_select_parse("ledger", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: all kernels of a device share its SMs, one alone has no "
 		             "ledger; gaps and top select kernels");

@@ -24,6 +24,7 @@ struct ranks_values {
 
 static const struct wt_option ranks_options[] = {
         WT_SELECT_OPTIONS(struct ranks_values, select),
+        WT_SELECT_ALL_OPTION(struct ranks_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranks_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranks_values, is_csv), NULL,
@@ -299,6 +300,7 @@ static int run_ranks(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("ranks", "--json and --csv exclude each other");
 	code = wt_select_parse("ranks", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: all kernels of a device share its SMs; top --group rank and"
 		             " gaps select kernels");

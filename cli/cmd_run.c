@@ -22,6 +22,7 @@
 #include "cli/report.h"
 #include "cli/run_file.h"
 #include "cli/shm_room.h"
+#include "cli/select.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
 #include "schema/wt_run_key.h"
@@ -265,7 +266,9 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 
 static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 {
-	const struct wt_report_query query = {.gaps = WT_REPORT_IF_CHEAP};
+	const struct wt_select_words all = {0};
+	struct wt_select select;
+	const struct wt_report_query query = {.select = &select, .gaps = WT_REPORT_IF_CHEAP};
 	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
 	struct wt_report report;
@@ -275,6 +278,10 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 
 	if (wt_run_file_open(path, &run))
 		return;
+	(void)wt_select_parse("run", &all, &select);
+	wt_select_prefer_steady(&select);
+	if (wt_select_apply(&select, &run))
+		(void)wt_select_parse("run", &all, &select); /* said why; all of it, then */
 	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	/* In a data directory of its own the id says nothing to a later command. */
@@ -296,6 +303,7 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 		wt_top_print_losses(stderr, &terminal, &report);
 	}
 	wt_report_fini(&report);
+	wt_select_fini(&select);
 	if (wt_db_meta(run.db, "recording_problem", problem, sizeof(problem)))
 		wt_cli_error("the recording is not whole: %s", problem);
 	wt_run_file_close(&run);

@@ -30,6 +30,7 @@ static const struct wt_option show_options[] = {
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct show_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         WT_SELECT_OPTIONS(struct show_values, select),
+        WT_SELECT_ALL_OPTION(struct show_values, select),
         WT_RUN_OPTION(struct show_values, run),
         {0},
 };
@@ -193,6 +194,7 @@ static int run_show(void *opaque, int operand_count, char **operands)
 	if (values->is_ncu && values->is_json)
 		return wt_cli_usage_error("show", "--ncu and --json exclude each other");
 	code = wt_select_parse("show", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {

@@ -32,6 +32,7 @@ struct sms_values {
 
 static const struct wt_option sms_options[] = {
         WT_SELECT_OPTIONS(struct sms_values, select),
+        WT_SELECT_ALL_OPTION(struct sms_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct sms_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct sms_values, is_csv), NULL,
@@ -430,6 +431,7 @@ static int run_sms(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("sms", "--json and --csv exclude each other");
 	code = wt_select_parse("sms", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: all kernels of a device share its SMs; show and top select "
 		             "kernels");

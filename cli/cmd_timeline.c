@@ -34,6 +34,7 @@ static const struct wt_option timeline_options[] = {
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct timeline_values, is_csv), NULL,
          "rows as CSV"},
+        WT_SELECT_ALL_OPTION(struct timeline_values, select),
         WT_RUN_OPTION(struct timeline_values, run),
         {0},
 };
@@ -227,6 +228,7 @@ static int run_timeline(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("timeline", "--json and --csv exclude each other");
 	code = wt_select_parse("timeline", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
 		wt_cli_error("--kernel: all kernels of a device share its SMs, one alone has no "
 		             "timeline; gaps and top select kernels");

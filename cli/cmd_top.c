@@ -75,6 +75,7 @@ static const struct wt_option top_options[] = {
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_csv), NULL, "rows as CSV"},
+        WT_SELECT_ALL_OPTION(struct top_values, select),
         WT_RUN_OPTION(struct top_values, run),
         {0},
 };
@@ -219,6 +220,7 @@ static int run_top(void *opaque, int operand_count, char **operands)
 	if (code)
 		return code;
 	code = wt_select_parse("top", &values->select, &select);
+	wt_select_prefer_steady(&select);
 	if (!code && values->columns) {
 		const struct wt_top_style style = {.group = (enum wt_report_group)values->group,
 		                                   .columns = values->columns};

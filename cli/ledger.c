@@ -13,6 +13,7 @@
 
 #define CLOCK_ERROR_LEAST_NS 1000
 
+/* main: the sweep has to see what a selection hides, too. */
 static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
         " c.blocks, c.resident_blocks, c.sm_count, e.graph_id IS NOT NULL, e.launch_seq,"
@@ -295,7 +296,7 @@ static int load_clock_error(struct wt_ledger_loading *load)
 {
 	static const char sql[] =
 	        "SELECT max(?1, coalesce((SELECT max(bracket_ns) FROM clock), 0),"
-	        " coalesce((SELECT max(l.entry_ns - e.start_ns) FROM kernel_exec e"
+	        " coalesce((SELECT max(l.entry_ns - e.start_ns) FROM main.kernel_exec e"
 	        "   JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq"
 	        "   WHERE e.graph_id IS NULL AND e.link = 1), 0))";
 	sqlite3_stmt *s;
@@ -319,6 +320,7 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 	load->ledger->start_ns = window.start_ns;
 	load->ledger->end_ns = window.end_ns;
 	load->ledger->select = window.select;
+	load->ledger->steps = window.steps;
 	return rc ? rc : load_clock_error(load);
 }
 

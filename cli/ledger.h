@@ -109,6 +109,7 @@ struct wt_ledger_observer {
 };
 
 struct wt_select;
+struct wt_select_steps;
 
 struct wt_ledger {
 	struct wt_ledger_device *devices;
@@ -121,6 +122,7 @@ struct wt_ledger {
 	size_t bucket_count;
 	int64_t start_ns, end_ns; /* the window; equal: nothing ran */
 	const struct wt_select *select; /* what it is of; NULL: all of the run */
+	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */
 	int64_t clock_error_ns; /* CPU against GPU */
 	char problem[200]; /* after -EIO: what SQLite said */
 };

@@ -110,11 +110,13 @@ void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "1x %s %" PRId64 " SMs", first->name, first->sms);
 	else
 		wt_phrase_add(&line, "%zu devices", ledger->device_count);
-	wt_top_print_window(&line, ledger->select, ledger->end_ns - ledger->start_ns);
+	wt_top_print_window(&line, ledger->select, ledger->steps,
+	                    ledger->end_ns - ledger->start_ns);
 	wt_phrase_add(&line, "%s kernels", wt_text_count(number, kernels));
 	wt_phrase_add(&line, "evidence: model");
 	wt_phrase_end(&line);
 	wt_top_print_selection(&line, ledger->select);
+	wt_top_print_apart(&line, ledger->steps);
 }
 
 void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
@@ -161,8 +163,7 @@ void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_key(json, "wall_ns");
 	wt_json_int(json, ledger->end_ns - ledger->start_ns);
 	wt_json_object_end(json);
-	wt_json_key(json, "steps");
-	wt_json_null(json);
+	wt_select_put_steps(json, ledger->steps);
 	wt_json_key(json, "clock_error_ns");
 	wt_json_int(json, ledger->clock_error_ns);
 	wt_json_key(json, "kernels_without_sms");

@@ -29,7 +29,7 @@ wavetap_SOURCES = \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/select.c cli/select.h cli/select_apply.c \
-	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_window.c \
+	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
 	cli/show_json.c cli/show_print.c cli/show_print.h \
@@ -74,12 +74,18 @@ wavetap_SOURCES = \
 	cli/cmd_sms.c \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
-	cli/cmd_top.c
+	cli/cmd_top.c \
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
 wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
+
+TESTS += tests/unit/test_json.sh
+EXTRA_DIST += tests/unit/test_json.sh
+check_PROGRAMS += tests/unit/json_schema
+tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
@@ -102,3 +108,5 @@ tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
 
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
+TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh

@@ -269,6 +269,8 @@ void wt_options_print_help(const struct wt_command *command)
 	for (const struct wt_option *o = command->options; o->name; o++)
 		print_option(o);
 	printf("  %-26s %s\n", "-h, --help", "this help");
+	if (strcmp(command->name, "help") != 0) /* made from one source: scripts/man-pages.sh */
+		printf("\nmore: man wavetap-%s\n", command->name);
 }
 
 void wt_options_print_list(const struct wt_command *command)

@@ -315,6 +315,7 @@ int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt
 {
 	int rc = 1;
 
+	report->steps = select && select->steps.is_looked_for ? &select->steps : NULL;
 	if (select && select->is_applied) {
 		report->select = select;
 		report->start_ns = select->start_ns;

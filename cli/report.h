@@ -17,6 +17,7 @@
 
 struct wt_ledger;
 struct wt_select;
+struct wt_select_steps;
 
 enum wt_report_by {
 	WT_REPORT_BY_IDLE,
@@ -164,6 +165,7 @@ struct wt_report {
 	bool has_window;
 	int64_t start_ns, end_ns;
 	const struct wt_select *select; /* what is shown of the run; NULL: all. Losses are of all */
+	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */
 	struct wt_report_shares shares;
 	struct wt_report_loss loss;
 	struct wt_report_capture *captures;

@@ -221,6 +221,8 @@ int wt_select_parse(const char *command, const struct wt_select_words *words,
 		code = parse_steps(command, ret_select);
 	if (!code)
 		code = parse_range(command, ret_select);
+	if (!code && words->is_all && words->steps)
+		code = wt_cli_usage_error(command, "--all and --steps exclude each other");
 	return code;
 }
 
@@ -236,6 +238,13 @@ bool wt_select_is_given(const struct wt_select *select)
 	const struct wt_select_words *w = &select->words;
 
 	return w->from || w->to || w->steps || w->rank || w->device || w->kernel || w->range;
+}
+
+void wt_select_prefer_steady(struct wt_select *select)
+{
+	const struct wt_select_words *w = &select->words;
+
+	select->steps.is_looked_for = !w->is_all && !w->from && !w->to && !w->steps && !w->range;
 }
 
 bool wt_select_is_partial(const struct wt_select *select)
@@ -276,7 +285,7 @@ static void put_known(struct wt_json *json, const char *key, bool is_known, int6
 void wt_select_put_json(struct wt_json *json, const struct wt_select *select)
 {
 	wt_json_key(json, "selection");
-	if (!select || !select->is_applied) {
+	if (!select || !select->is_applied || !wt_select_is_given(select)) {
 		wt_json_null(json);
 		return;
 	}
@@ -296,5 +305,34 @@ void wt_select_put_json(struct wt_json *json, const struct wt_select *select)
 	put_known(json, "launches", select->launches >= 0, select->launches);
 	wt_json_key(json, "run_launches");
 	wt_json_int(json, select->run_launches);
+	wt_json_object_end(json);
+}
+
+void wt_select_put_steps(struct wt_json *json, const struct wt_select_steps *steps)
+{
+	bool is_found = steps && steps->is_found;
+
+	wt_json_key(json, "steps");
+	if (!steps || !steps->is_looked_for) {
+		wt_json_null(json);
+		return;
+	}
+	wt_json_object_begin(json);
+	wt_json_key(json, "is_found");
+	wt_json_bool(json, is_found);
+	wt_json_key(json, "reason");
+	wt_json_string(json, steps->reason);
+	wt_json_key(json, "confidence");
+	if (is_found)
+		wt_json_fixed(json, steps->confidence, 3);
+	else
+		wt_json_null(json);
+	put_known(json, "count", is_found, steps->count);
+	put_known(json, "first_step", is_found, steps->first_step);
+	put_known(json, "last_step", is_found, steps->last_step);
+	put_known(json, "startup_ns", is_found, steps->startup_ns);
+	put_known(json, "after_ns", is_found, steps->after_ns);
+	wt_json_key(json, "unobserved_ns");
+	wt_json_int(json, steps->unobserved_ns);
 	wt_json_object_end(json);
 }

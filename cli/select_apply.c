@@ -12,7 +12,6 @@
 #include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/select_impl.h"
-#include "cli/steps.h"
 #include "cli/text.h"
 
 /* The file's own text says what its views are, so they are made again over what is selected. */
@@ -76,47 +75,6 @@ static int64_t resolve_time(const struct wt_select *select, const struct wt_sele
 	                         : add(select->run_start_ns, time->ns);
 }
 
-/*
- * Steps as a window, into *ret_start_ns and *ret_end_ns; both stay as they are without --steps.
- * Those of the process with most launches, whatever else is selected.
- */
-static int resolve_steps(const struct wt_select *select, const struct wt_run_file *run,
-                         int64_t *ret_start_ns, int64_t *ret_end_ns)
-{
-	const struct wt_steps_query query = {-1, -1, NULL};
-	struct wt_run_steps *steps;
-	int code = WT_EXIT_NO_DATA;
-	int rc;
-
-	if (!select->words.steps)
-		return WT_EXIT_FINE;
-	steps = calloc(1, sizeof(*steps));
-	if (!steps)
-		return -ENOMEM;
-	rc = wt_run_steps_load(run->db, &query, steps);
-	if (rc && rc != -ENOENT) {
-		code = rc;
-	} else if (rc || steps->found.reason != WT_STEPS_FOUND || !steps->count) {
-		wt_cli_error("--steps: run %s has no steps that could be found: %s", run->info.id,
-		             rc ? "no launches" : wt_steps_reason_text(steps->found.reason));
-	} else if (!steps->is_gpu_time) {
-		wt_cli_error("--steps: the kernels of run %s have no times", run->info.id);
-	} else if (select->step_first > (int64_t)steps->count) {
-		wt_cli_error("--steps %s: run %s has %zu steps", select->words.steps, run->info.id,
-		             steps->count);
-	} else {
-		size_t last = select->step_last < (int64_t)steps->count ? (size_t)select->step_last
-		                                                        : steps->count;
-
-		*ret_start_ns = steps->steps[select->step_first - 1].start_ns;
-		*ret_end_ns = steps->steps[last - 1].end_ns;
-		code = WT_EXIT_FINE;
-	}
-	wt_run_steps_fini(steps);
-	free(steps);
-	return code;
-}
-
 /* The window, cut to the run. */
 static int resolve_window(struct wt_select *select, const struct wt_run_file *run)
 {
@@ -124,11 +82,12 @@ static int resolve_window(struct wt_select *select, const struct wt_run_file *ru
 	int64_t start = resolve_time(select, &select->from, select->run_start_ns);
 	int64_t end = resolve_time(select, &select->to, select->run_end_ns);
 	int64_t low = select->run_start_ns, high = select->run_end_ns;
-	int rc = resolve_steps(select, run, &low, &high);
+	int rc = wt_select_resolve_steps(select, run, &low, &high);
 
 	if (rc)
 		return rc;
-	select->has_window = select->from.is_given || select->to.is_given || select->words.steps;
+	select->has_window = select->from.is_given || select->to.is_given || select->words.steps ||
+	                     select->steps.is_found;
 	select->start_ns = start > low ? start : low;
 	select->end_ns = end < high ? end : high;
 	if (!select->has_window || select->start_ns < select->end_ns)
@@ -279,6 +238,10 @@ static int find_all(struct wt_select *select, const struct wt_run_file *run, boo
 		return rc;
 	select->run_launches = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0);
 	rc = resolve_window(select, run);
+	/* No steady steps, and nothing else was asked for: all of the run, as it is. */
+	*ret_is_empty = !rc && !select->steps.is_found && !wt_select_is_given(select);
+	if (*ret_is_empty)
+		return 0;
 	if (!rc)
 		rc = wt_select_execute(db, "CREATE TEMP TABLE wt_device AS SELECT device_id FROM "
 		                           "main.device; CREATE TEMP VIEW device AS SELECT * FROM "
@@ -355,7 +318,7 @@ static int apply_with(struct wt_select *select, const struct wt_run_file *run,
 {
 	int rc;
 
-	if (!wt_select_is_given(select))
+	if (!wt_select_is_given(select) && !select->steps.is_looked_for)
 		return WT_EXIT_FINE;
 	rc = how(select, run);
 	if (rc < 0) {

@@ -1,5 +1,5 @@
 /*
- * select_impl.h - between select_apply.c, select_find.c and select_window.c; nobody else's.
+ * select_impl.h - between select_apply.c, select_find.c, select_steps.c and select_window.c; nobody else's.
  *
  * Functions return 0, an enum wt_exit after a message, or -errno.
  */
@@ -21,6 +21,13 @@ int wt_select_kernels(const struct wt_select *select, const struct wt_run_file *
 int wt_select_ranks(const struct wt_select *select, const struct wt_run_file *run);
 /* After the others: takes devices of other ranks out of temp.wt_device. */
 int wt_select_rank_devices(const struct wt_select *select, const struct wt_run_file *run);
+
+/*
+ * select_steps.c: the window of --steps, or of the steady steps, into *ret_start_ns and *ret_end_ns;
+ * both stay as they are where there are neither.
+ */
+int wt_select_resolve_steps(struct wt_select *select, const struct wt_run_file *run,
+                            int64_t *ret_start_ns, int64_t *ret_end_ns);
 
 /* select_range.c: makes temp.wt_range_exec (exec_id), if a range is asked for. */
 int wt_select_range(const struct wt_select *select, const struct wt_run_file *run);

@@ -139,6 +139,7 @@ int wt_show_print_json(FILE *out, const struct wt_run_file *run, const struct wt
 	wt_json_object_begin(&json);
 	wt_json_put_run(&json, run);
 	wt_select_put_json(&json, show->report.select);
+	wt_select_put_steps(&json, show->report.steps);
 	wt_json_key(&json, "loss");
 	wt_json_put_loss(&json, &show->report.loss);
 	wt_json_put_incomplete(&json, &show->report);

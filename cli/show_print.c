@@ -59,7 +59,7 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 	              wt_text_percent(b, (double)show->total.time_ns, wall),
 	              is_window ? "window" : "run");
 	if (is_window)
-		wt_top_print_window(&line, report->select, 0);
+		wt_top_print_window(&line, report->select, report->steps, 0);
 	wt_phrase_add(&line, "lost ~%s of the GPU to underfill, ~%s to %s to waves",
 	              wt_text_ns(a, (int64_t)show->total.underfill_gpu_ns),
 	              wt_text_ns(b, (int64_t)show->total.wave_gpu_ns),

@@ -336,8 +336,7 @@ static void put_window(struct wt_json *json, const struct wt_report *report)
 	} else {
 		wt_json_null(json);
 	}
-	wt_json_key(json, "steps");
-	wt_json_null(json);
+	wt_select_put_steps(json, report->steps);
 	wt_json_key(json, "cost");
 	wt_json_object_begin(json);
 	wt_json_key(json, "flush_cpu_ns");

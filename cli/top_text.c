@@ -25,11 +25,49 @@ static const char *const by_text[] = {
         [WT_REPORT_BY_CV] = "variation of the durations",
 };
 
-void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select, int64_t wall_ns)
+/* "steps 20-420 of 431 (found)  12.4s  31.0ms/step" */
+static void print_steps_window(struct wt_phrase *line, const struct wt_select_steps *steps,
+                               int64_t wall_ns)
+{
+	char number[WT_TEXT_NUMBER_BYTES], of[64] = "", how[64] = "";
+	int64_t steps_in = steps->last_step - steps->first_step + 1;
+
+	if (steps->process_id)
+		snprintf(of, sizeof(of), " of process %" PRId64, steps->process_id);
+	if (steps->confidence < 0.995)
+		snprintf(how, sizeof(how), ", confidence %.2f", steps->confidence);
+	wt_phrase_add(line, "steps %" PRId64 "-%" PRId64 " of %" PRId64 "%s (found%s)",
+	              steps->first_step, steps->last_step, steps->count, of, how);
+	wt_phrase_add(line, "%s", wt_text_ns(number, wall_ns));
+	wt_phrase_add(line, "%s/step", wt_text_ns(number, wall_ns / steps_in));
+}
+
+void wt_top_print_apart(struct wt_phrase *line, const struct wt_select_steps *steps)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+
+	if (!steps || (!steps->is_found && !steps->reason))
+		return;
+	if (steps->is_found)
+		wt_phrase_add(line, "apart: start-up %s  after-run %s",
+		              wt_text_ns(a, steps->startup_ns), wt_text_ns(b, steps->after_ns));
+	else
+		wt_phrase_add(line, "steady steps not found: %s", steps->reason);
+	if (steps->unobserved_ns)
+		wt_phrase_add(line, "unobserved before it %s", wt_text_ns(a, steps->unobserved_ns));
+	if (steps->is_found)
+		wt_phrase_add(line, "--all has the whole run");
+	wt_phrase_end(line);
+}
+
+void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select,
+                         const struct wt_select_steps *steps, int64_t wall_ns)
 {
 	char from[WT_TEXT_NUMBER_BYTES], to[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
 
-	if (select && select->has_window)
+	if (select && steps && steps->is_found)
+		print_steps_window(line, steps, select->end_ns - select->start_ns);
+	else if (select && select->has_window)
 		wt_phrase_add(line, "%s to %s of %s",
 		              wt_text_ns(from, select->start_ns - select->run_start_ns),
 		              wt_text_ns(to, select->end_ns - select->run_start_ns),
@@ -85,7 +123,8 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 		wt_phrase_add(line, "%s", run->info.name);
 	print_devices(line, report);
 	if (report->has_window)
-		wt_top_print_window(line, report->select, report->end_ns - report->start_ns);
+		wt_top_print_window(line, report->select, report->steps,
+		                    report->end_ns - report->start_ns);
 	if (report->select)
 		wt_phrase_add(line, "%s of %s kernels",
 		              wt_text_count(number, report->total.launches),
@@ -204,6 +243,12 @@ static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_C
 	wt_phrase_words(line, 2, "%s", text);
 }
 
+/* Whole devices for some time: then there is a ledger of it. */
+static bool is_whole_devices(const struct wt_report *report)
+{
+	return !report->select || (!is_partial(report) && !report->select->words.device);
+}
+
 /* The rest of SMs x wall. */
 static void print_ledger_line(struct wt_phrase *line, const struct wt_report *report)
 {
@@ -212,7 +257,7 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 	char percent[WT_TEXT_NUMBER_BYTES];
 
 	if (!ledger || !ledger->device_count || is_partial(report)) {
-		if (!report->select && report->has_window) {
+		if (is_whole_devices(report) && report->has_window) {
 			wt_phrase_add(line, "gaps by cause: wavetap ledger");
 			wt_phrase_end(line);
 		}
@@ -349,6 +394,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 	wt_phrase_init(&line, out, terminal);
 	print_run_line(&line, run, report);
 	wt_top_print_selection(&line, report->select);
+	wt_top_print_apart(&line, report->steps);
 	print_device_lines(&line, report);
 	print_ledger_line(&line, report);
 	what = report->select && report->select->has_window ? "window" : "run";

@@ -30,8 +30,12 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report);
 
-/* A phrase: how long, and of a selected window (`select` may be NULL) which part of the run. */
-void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select, int64_t wall_ns);
+/* A phrase: how long, and of a window (`select`, `steps` may be NULL) which part of the run. */
+void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select,
+                         const struct wt_select_steps *steps, int64_t wall_ns);
+
+/* A line: what the steady steps leave out, or why the window is not theirs. Nothing if they are not the default. */
+void wt_top_print_apart(struct wt_phrase *line, const struct wt_select_steps *steps);
 
 /* A line: what else is selected, if anything is. */
 void wt_top_print_selection(struct wt_phrase *line, const struct wt_select *select);

@@ -41,7 +41,7 @@ is "$(sql "SELECT count(*), min(ordinal) FROM process_gpu")" "1|1" "injected: th
 is "$(sql "SELECT count(*) FROM config WHERE waves IS NULL OR sm_count <> 132")" 0 "injected: its limits are known"
 is "$(counter cuptiActivityRegisterCallbacks)" 1 "injected: CUPTI is armed once"
 is "$(counter cuptiSubscribe)" 0 "injected: no subscriber"
-"$wavetap" top >"$work/top" 2>&1
+"$wavetap" top --all >"$work/top" 2>&1
 is "$?" 0 "injected: top ranks"
 ok "injected: top tells what is missing" grep -q "kernels-only: .*launch calls are not seen" "$work/top"
 

@@ -39,7 +39,7 @@ for devices in 1 2 8; do
     "$((devices - 1))|$((devices - 1))" "$devices devices: copies belong to the device that made them"
   is "$(sql "SELECT unexplained, launches_in_flight, launches_unlinked, launches_linked_by_order FROM loss")" "0|0|0|0" \
     "$devices devices: all linked exactly"
-  "$wavetap" top >"$work/top"
+  "$wavetap" top --all >"$work/top"
   ok "$devices devices: the header counts them" grep -q "  ${devices}x wavetap simulated H200 132 SMs  " "$work/top"
   is "$(grep -c '^device .*: a kernel ran' "$work/top")" "$([ "$devices" = 1 ] && echo 0 || echo "$devices")" \
     "$devices devices: a line for each, where there are several"
@@ -81,10 +81,10 @@ is "$(sql "SELECT count(*) FROM process_gpu g JOIN device d USING (device_id) JO
 is "$(sql "SELECT DISTINCT d.sm_count, c.sm_count, c.blocks_per_sm, round(c.waves, 6) FROM config c JOIN device d USING (device_id)
   JOIN kernel USING (kernel_id) WHERE kernel.name = 'multi_work' ORDER BY 1")" \
   "$(printf '7|7|8|0.357143\n16|16|8|0.15625\n60|60|8|0.041667\n132|132|8|0.018939')" "occupancy and waves use the SMs of each"
-"$wavetap" top >"$work/top"
+"$wavetap" top --all >"$work/top"
 ok "top names the kinds" grep -q "1x Big GPU 132 SMs  + 1x MIG 1g 16 SMs  + 1x MIG 1g 7 SMs  + 1x Other GPU 60 SMs" "$work/top"
 for group in kernel config device process rank; do
-  "$wavetap" top --json --group "$group" >"$work/$group.json"
+  "$wavetap" top --all --json --group "$group" >"$work/$group.json"
 done
 for field in launches time_ns underfill_sm_ns wave_sm_ns wave_max_sm_ns idle_sm_ns idle_gpu_ns unjudged_sm_ns; do
   sums=$(for group in kernel config device process rank; do
@@ -96,8 +96,8 @@ done
 is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'rank') || ':' || (value ->> 'devices') || ':' ||
     ifnull(value ->> 'sms', '-'), ' ') FROM (SELECT value FROM json_each(CAST(readfile('$work/rank.json') AS TEXT), '$.rows')
     ORDER BY value ->> 'rank')")" "0:4:- 1:4:- 2:2:- 3:1:16" "rank rows: devices used, and the size where it is one"
-is "$("$wavetap" top --csv --group device | wc -l)" 5 "CSV: a row per device"
-"$wavetap" top --group process >"$work/top"
+is "$("$wavetap" top --all --csv --group device | wc -l)" 5 "CSV: a row per device"
+"$wavetap" top --all --group process >"$work/top"
 ok "process rows say rank and devices" grep -q "rank 3 of 4  device [0-9]*  .*app_multi" "$work/top"
 "$wavetap" export -o "$work/export.json" --format json
 is "$(sqlite3 -batch :memory: "SELECT count(DISTINCT value ->> 'device_id'), count(*)

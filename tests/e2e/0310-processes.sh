@@ -25,9 +25,9 @@ is "$(find "$data/runs" -name '*.db' | wc -l)" 1 "sixteen processes at once: one
 is "$(sql "SELECT count(*), count(DISTINCT rank), sum(launches_attempted), sum(launches_stored) FROM loss JOIN process USING (process_id)")" \
   "16|16|9600|9600" "and all their launches"
 is "$(sql "SELECT count(DISTINCT device_id), count(*) FROM process_gpu")" "8|16" "two processes on each of eight devices"
-is "$("$wavetap" top --group rank --csv | wc -l)" "$(($(sql "SELECT count(DISTINCT process_id) FROM config_stat") + 1))" \
+is "$("$wavetap" top --all --group rank --csv | wc -l)" "$(($(sql "SELECT count(DISTINCT process_id) FROM config_stat") + 1))" \
   "top --group rank has a row for each that has kernels"
-is "$("$wavetap" top --group device --csv | wc -l)" 9 "top --group device has a row for each"
+is "$("$wavetap" top --all --group device --csv | wc -l)" 9 "top --group device has a row for each"
 ok "top says how many processes" sh -c '"$1" top | grep -q "  16 processes  "' sh "$wavetap"
 unset WTFAKE_DEVICES
 

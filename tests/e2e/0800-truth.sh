@@ -37,11 +37,11 @@ while IFS='|' read -r kernel launches underfill tail time; do
 done <"$work/truth"
 
 # top adds up what sqlite3 adds up.
-"$wavetap" top --json --limit 0 >"$work/top.json"
+"$wavetap" top --all --json --limit 0 >"$work/top.json"
 is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'idle_sm_ns')
     FROM json_each(CAST(readfile('$work/top.json') AS TEXT), '$.rows')")" \
   "$(sql "SELECT sum(idle_sm_ns) FROM kernel_idle")" "top --json: idle SM-time adds up"
-is "$("$wavetap" top --csv --limit 0 | tail -n +2 | wc -l)" "$(sql "SELECT count(*) FROM kernel_idle")" "top --csv: all rows"
+is "$("$wavetap" top --all --csv --limit 0 | tail -n +2 | wc -l)" "$(sql "SELECT count(*) FROM kernel_idle")" "top --csv: all rows"
 "$wavetap" export -o "$work/export.csv" --format csv
 is "$(tail -n +2 "$work/export.csv" | wc -l)" "$(sql "SELECT count(*) FROM launch")" "export csv: all launches"
 "$wavetap" export -o "$work/export.db" --format sqlite

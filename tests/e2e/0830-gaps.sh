@@ -10,8 +10,8 @@ export WTFAKE_SLOW=cuMemAlloc_v2:800,cuMemFree_v2:200,cuModuleLoadData:3000
 tap "$top_builddir/tests/fake/app_gaps" --repeat 10 --copy-mib 16 >"$work/planted" 2>"$work/err"
 is "$?$(cat "$work/err")" 0 "the program ran"
 settle
-"$wavetap" gaps --by kernel --csv >"$work/gaps.csv"
-"$wavetap" ledger --json >"$work/ledger.json"
+"$wavetap" gaps --all --by kernel --csv >"$work/gaps.csv"
+"$wavetap" ledger --all --json >"$work/ledger.json"
 column() { # NAME KERNEL: SM-ns of the row, as time
   awk -F, -v name="$1" -v kernel="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
     $NF == kernel { printf "%.0f", $at / 16 }' "$work/gaps.csv"

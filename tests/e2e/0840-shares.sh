@@ -9,7 +9,7 @@ is_exact() { # WHAT: all is settled, and sums
   is "$(sql "SELECT total(kernels_waiting), total(kernels_late), total(kernels_refused) FROM sweep")" "0.0|0.0|0.0" \
     "$1: every kernel is settled, none was late"
   ok "$1: rows of top sum to the ledger" sums_to_ledger
-  is "$("$wavetap" top -r "$(run_file)" | grep -c 'upper bound')" 0 "$1: top says nothing of an upper bound"
+  is "$("$wavetap" top --all -r "$(run_file)" | grep -c 'upper bound')" 0 "$1: top says nothing of an upper bound"
   ok "$1: the file is sound" "$wavetap" check -r "$(run_file)"
 }
 # Per device, from geometry alone: SMs without a kernel while one ran, and those that kernels shared. Blocks of
@@ -59,7 +59,7 @@ ok "a window sums as well" sums_to_ledger --from 20ms --to -20ms
 # What was lost is found again.
 sqlite3 -batch "$(run_file)" "DELETE FROM kernel_share WHERE exec_id % 3 = 0; UPDATE kernel_share SET unjudged_sm_ns = 1
   WHERE exec_id % 3 = 1; UPDATE sweep SET kernels_late = 7"
-"$wavetap" top -r "$(run_file)" >"$work/top"
+"$wavetap" top --all -r "$(run_file)" >"$work/top"
 ok "top says that rows may not sum" grep -q 'upper bound where kernels overlap (.*): some records came late: wavetap analyze' "$work/top"
 "$wavetap" analyze -r "$(run_file)" >/dev/null
 shares | cmp -s - "$work/shares"
@@ -141,7 +141,7 @@ LD_PRELOAD=$library "$app" --launches 600 --threads 1 --streams 2 --grid 90 --us
 wait
 ok "drained" settle
 ok "late kernels are counted: $(sql "SELECT kernels_late FROM sweep")" test "$(sql "SELECT kernels_late > 0 FROM sweep")" = 1
-"$wavetap" top -r "$(run_file)" --json >"$work/top.json"
+"$wavetap" top --all -r "$(run_file)" --json >"$work/top.json"
 is "$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/top.json') AS TEXT), '$.shares.is_exact', '$.shares.reason')")" \
   '[false,"some records came late: wavetap analyze"]' "and said"
 ok "the file is sound" "$wavetap" check -r "$(run_file)"

@@ -12,7 +12,7 @@ from_json() { # FILE EXPRESSION over the rows
   sqlite3 -batch :memory: "SELECT $2 FROM json_each(CAST(readfile('$1') AS TEXT), '$.rows')"
 }
 
-"$wavetap" top -r "$run" --json --limit 0 >"$work/top.json"
+"$wavetap" top --all -r "$run" --json --limit 0 >"$work/top.json"
 is "$(from_json "$work/top.json" "sum(value ->> 'launches')")" 13827 "13,827 kernels"
 is "$(from_json "$work/top.json" "sum(value ->> 'time_ns')")" \
   "$(by_hand "SELECT sum(end_ns - start_ns) FROM kernel_exec")" "their time"
@@ -31,8 +31,8 @@ is "$(by_hand "SELECT count(*) FROM launch WHERE entry_ns > start_ns OR return_n
 # Waves and occupancy of a configuration, by hand: 1024 threads, 31 registers, 8,448 bytes: two per SM.
 is "$(by_hand "SELECT blocks_per_sm || ' ' || resident_blocks || ' ' || limiter FROM config JOIN kernel USING (kernel_id)
     WHERE name LIKE '%GammaBeta%'")" "2 264 warps+registers" "2,048 threads and 65,536 registers hold two blocks"
-LC_ALL=C COLUMNS=80 "$wavetap" top -r "$run" >"$work/top.txt"
+LC_ALL=C COLUMNS=80 "$wavetap" top --all -r "$run" >"$work/top.txt"
 ok "top holds 80 columns" test "$(awk '{ if (length($0) > m) m = length($0) } END { print m }' "$work/top.txt")" -le 80
-COLUMNS=120 "$wavetap" top -r "$run" >"$work/top.txt"
+COLUMNS=120 "$wavetap" top --all -r "$run" >"$work/top.txt"
 ok "and names kernels readably" grep -q 'GammaBetaBackward<float,32,32,256>' "$work/top.txt"
 done_testing

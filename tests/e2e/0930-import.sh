@@ -38,7 +38,7 @@ is "$(by_hand "SELECT blocks, blocks_per_sm, resident_blocks, last_wave_blocks F
   WHERE name = 'demo_just_over_a_wave'")" "539|4|528|11" "539 blocks are a wave of 528 and 11 more"
 is "$(by_hand "SELECT launches, wave_sm_ns, wave_max_sm_ns FROM kernel_idle WHERE kernel = 'demo_just_over_a_wave'")" \
   "25|$((25 * 180000 * (5 * 132 - 539) / 5))|$((25 * 90000 * (132 - 3)))" "its wave"
-"$wavetap" top -r "$run" --json --limit 0 >"$work/top.json"
+"$wavetap" top --all -r "$run" --json --limit 0 >"$work/top.json"
 is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'idle_sm_ns'), sum(value ->> 'launches')
     FROM json_each(CAST(readfile('$work/top.json') AS TEXT), '$.rows')")" "759900000|1525" "top adds up the same"
 is "$(sqlite3 "$run" "PRAGMA integrity_check")" ok "the file is sound"
@@ -91,7 +91,7 @@ is "$?" 0 "without -o into the data directory"
 is "$(find "$data/runs" -name '*.db' -perm 0600 | wc -l)" 2 "twice, two runs"
 is "$("$wavetap" runs --json | grep -c '"name": "again"')" 2 "wavetap runs lists them"
 is "$(find "$data/runs" ! -name '*.db' -type f | wc -l)" 0 "nothing else is left there"
-is "$("$wavetap" top -r again --csv --limit 0 | tail -n +2 | wc -l)" 8 "top finds them by name"
+is "$("$wavetap" top --all -r again --csv --limit 0 | tail -n +2 | wc -l)" 8 "top finds them by name"
 
 # ---- what is not a recording
 fails 2 'try: wavetap help import' "no file"

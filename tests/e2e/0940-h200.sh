@@ -29,13 +29,13 @@ opened() {
     "$1: no kernel starts before its call was entered"
   is "$(by_hand "SELECT count(*) FROM (SELECT 1 FROM kernel_exec WHERE graph_id IS NULL
     GROUP BY launch_seq HAVING count(*) > 1)")" 0 "$1: no call has two kernels"
-  "$wavetap" ledger -r "$run" --json >"$work/ledger.json"
+  "$wavetap" ledger -r "$run" --all --json >"$work/ledger.json"
   is "$(json "$work/ledger.json" "SELECT j ->> '$.devices[0].busy_ns', j ->> '$.devices[0].residual_sm_ns',
       j ->> '$.devices[0].total_sm_ns' = 132 * (j ->> '$.devices[0].wall_ns') FROM d")" \
     "$(by_hand "SELECT sum(max(0, end_ns - max(start_ns, coalesce(before_ns, 0)))) FROM (SELECT start_ns, end_ns,
       max(end_ns) OVER (ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before_ns
       FROM kernel_exec)")|0|1" "$1: the ledger's busy time is the union of the rows, and nothing is left over"
-  "$wavetap" top -r "$run" --json --limit 0 >"$work/top.json"
+  "$wavetap" top -r "$run" --all --json --limit 0 >"$work/top.json"
   is "$(json "$work/top.json" "SELECT sum(value ->> 'launches'), sum(value ->> 'time_ns') FROM d, json_each(j, '$.rows')")" \
     "$(by_hand "SELECT count(*), sum(end_ns - start_ns) FROM kernel_exec")" "$1: top has every kernel and its time"
 }
@@ -95,7 +95,7 @@ is "$(json "$work/steps.json" "SELECT j ->> '$.steps.period_launches' FROM d")" 
 opened copies-side 4500 4500 0 0 0
 is "$(by_hand "SELECT copy_kind, count(*), sum(bytes) FROM copy GROUP BY 1 ORDER BY 1" | tr '\n' ' ')" \
   "1|1500|1572864000 2|1500|1572864000 " "in and out, 1 MiB each"
-"$wavetap" copies -r "$run" --json >"$work/copies.json"
+"$wavetap" copies -r "$run" --all --json >"$work/copies.json"
 is "$(json "$work/copies.json" "SELECT sum(value ->> 'bytes'), sum(value ->> 'time_ns') FROM d, json_each(j, '$.rows')")" \
   "$(by_hand "SELECT sum(bytes), sum(end_ns - start_ns) FROM copy")" "wavetap copies has them all"
 is "$(json "$work/copies.json" "SELECT group_concat(value ->> 'memory', ', ') FROM d, json_each(j, '$.rows')")" \
@@ -114,7 +114,7 @@ is "$(by_hand "SELECT count(DISTINCT e.process_id || ' ' || device_id), group_co
   "ddp: two ranks, each on a device of its own"
 is "$(by_hand "SELECT process_id, launches_attempted, kernels, unexplained FROM loss ORDER BY 1" | tr '\n' ' ')" \
   "1|12339|12339|0 2|12339|12339|0 " "ddp: all is accounted for"
-"$wavetap" ledger -r "$run" --json >"$work/ledger.json"
+"$wavetap" ledger -r "$run" --all --json >"$work/ledger.json"
 is "$(json "$work/ledger.json" "SELECT count(*), sum(value ->> 'residual_sm_ns'), min(value ->> 'comm_sm_ns') > 0
   FROM d, json_each(j, '$.devices')")" "2|0|1" "ddp: a ledger for each device, idle beside collectives apart"
 is "$(by_hand "SELECT count(*) FROM kernel_exec JOIN config USING (config_id) JOIN kernel k USING (kernel_id)

@@ -116,9 +116,9 @@ sql() {
 
 # Is what the rows of top say of each device what its ledger says, to the last SM-nanosecond?
 sums_to_ledger() { # [ARGUMENT...]: of top and ledger
-  "$wavetap" top -r "$(run_file)" --group device --json "$@" >"$work/top.json" &&
-    "$wavetap" top -r "$(run_file)" --json "$@" >"$work/kernels.json" &&
-    "$wavetap" ledger -r "$(run_file)" --json "$@" >"$work/ledger.json" || return 1
+  "$wavetap" top --all -r "$(run_file)" --group device --json "$@" >"$work/top.json" &&
+    "$wavetap" top --all -r "$(run_file)" --json "$@" >"$work/kernels.json" &&
+    "$wavetap" ledger --all -r "$(run_file)" --json "$@" >"$work/ledger.json" || return 1
   for file in top ledger; do
     list='$.rows'
     [ $file = top ] || list='$.devices'

@@ -35,7 +35,8 @@ static bool is_harmless(const char *verb)
 	                                    "-V",
 	                                    "preload",
 	                                    "sms",
-	                                    "ranks"};
+	                                    "ranks",
+	                                    "whatif"};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (!strcmp(verb, verbs[i]))

@@ -200,6 +200,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_by("top", "--group", "step", "--json", NULL);
 		read_by("top", "--group", "class", "--csv", NULL);
 		break;
+	case 15:
+		read_by("whatif", "--sms=200", NULL, NULL, NULL);
+		read_by("whatif", "--full-waves", "--no-gaps", "--json", NULL);
+		break;
+	case 16:
+		read_by("ledger", "--all", NULL, NULL, NULL);
+		read_by("timeline", "--steps=2:", "--json", NULL, NULL);
+		break;
 	default:
 		read_by("status", NULL, NULL, NULL, NULL);
 		read_by("top", "--group=config", "--json", NULL, NULL);

@@ -171,7 +171,7 @@ section_gaps() {
   log=$work/gaps
   run_observed preload "$log.d" "$log" "$build/app_gaps" --dependency
   ended gaps preload "$log" $? || return
-  for reader in 'gaps --by kernel --csv' 'ledger --json'; do
+  for reader in 'gaps --all --by kernel --csv' 'ledger --all --json'; do
     # shellcheck disable=SC2086 # words of a command
     if ! env WAVETAP_DIR="$log.d" "$build/wavetap" $reader >"$log.${reader%% *}" 2>"$log.why"; then
       report gaps preload FAIL "$reader: $(tail -n 1 "$log.why")"

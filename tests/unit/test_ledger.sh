@@ -46,7 +46,7 @@ field() { # FILE PATH
   sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"
 }
 ledger() { # RUN-FILE: its figures on one line
-  "$wavetap" ledger -r "$1" --json >"$work/ledger.json" 2>"$work/ledger.err" || cat "$work/ledger.err"
+  "$wavetap" ledger -r "$1" --all --json >"$work/ledger.json" 2>"$work/ledger.err" || cat "$work/ledger.err"
   for key in total active underfill wave wave_max unjudged comm residual; do
     printf '%s %s, ' "$key" "$(field "$work/ledger.json" "\$.devices[0].${key}_sm_ns")"
   done
@@ -254,7 +254,7 @@ is "$(field "$work/ledger.json" '$.devices[0].gaps') $(field "$work/ledger.json"
        - w.from_ns - sum(g.ns) - z.ns) FROM g, w, z")" "H200: gaps and busy time as sqlite3 finds them"
 for width in "" "--width=1ms" "--width=7ms" "--width=20s"; do
   # shellcheck disable=SC2086 # none is no word
-  "$wavetap" timeline -r "$run" $width --json >"$work/timeline.json"
+  "$wavetap" timeline -r "$run" --all $width --json >"$work/timeline.json"
   is "$(for f in total active underfill wave wave_max unjudged comm; do sum_of "$work/timeline.json" "${f}_sm_ns"; done | tr '\n' ' ')" \
     "$(for f in total active underfill wave wave_max unjudged comm; do field "$work/ledger.json" "\$.devices[0].${f}_sm_ns"; done | tr '\n' ' ')" \
     "H200: rows of a timeline sum to the ledger ${width}"
@@ -262,18 +262,18 @@ for width in "" "--width=1ms" "--width=7ms" "--width=20s"; do
     "$(for f in host launch copy turnaround undecided unknown; do field "$work/ledger.json" "\$.devices[0].gap_by_cause_sm_ns.$f"; done | tr '\n' ' ')" \
     "H200: and the causes ${width}"
 done
-"$wavetap" copies -r "$run" --json >"$work/copies.json"
+"$wavetap" copies -r "$run" --all --json >"$work/copies.json"
 is "$(($(field "$work/copies.json" '$.total.exposed_ns') * 132))" \
   "$(field "$work/ledger.json" '$.devices[0].gap_by_cause_sm_ns.copy')" "H200: exposed copies are the ledger's gaps by copy"
-is "$("$wavetap" gaps -r "$run" --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
-  "$("$wavetap" gaps -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
-"$wavetap" gaps -r "$run" --by call --csv >"$work/calls.csv"
+is "$("$wavetap" gaps --all -r "$run" --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
+  "$("$wavetap" gaps --all -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
+"$wavetap" gaps --all -r "$run" --by call --csv >"$work/calls.csv"
 is "$(awk -F, 'NR > 1 { s += $2 } END { printf "%.0f", s }' "$work/calls.csv")" \
-  "$("$wavetap" gaps -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: gaps by call sum to the same"
+  "$("$wavetap" gaps --all -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: gaps by call sum to the same"
 for cause in host launch undecided; do
   column=$(head -n 1 "$work/calls.csv" | tr ',' '\n' | grep -n "^${cause}_sm_ns$" | cut -d: -f 1)
   is "$(awk -F, -v c="$column" 'NR > 1 { s += $c } END { printf "%.0f", s }' "$work/calls.csv")" \
-    "$("$wavetap" gaps -r "$run" --csv | awk -F, -v c="$cause" '$1 == c { print $4 }')" "H200: and each cause, $cause"
+    "$("$wavetap" gaps --all -r "$run" --csv | awk -F, -v c="$cause" '$1 == c { print $4 }')" "H200: and each cause, $cause"
 done
 # From the return of the launch to the start of the kernel, as far as no kernel ran.
 is "$(awk -F, '{ for (i = 1; i <= NF; i++) if ($i == "launched") s += $2 } END { printf "%.0f", s }' "$work/calls.csv")" \
@@ -290,7 +290,7 @@ for part in "--to 123456us" "--from 123456us --to 600ms" "--from 600ms"; do
   parts=$((parts + $(field "$work/part.json" '$.devices[0].active_sm_ns')))
   is "$(field "$work/part.json" '$.devices[0].residual_sm_ns')" 0 "H200: $part: nothing is left over"
 done
-"$wavetap" ledger -r "$run" --json >"$work/ledger.json"
+"$wavetap" ledger -r "$run" --all --json >"$work/ledger.json"
 ok "H200: active time of three windows is that of the run, to a rounding a kernel" test \
   $((parts - $(field "$work/ledger.json" '$.devices[0].active_sm_ns'))) -lt 10 -a \
   $((parts - $(field "$work/ledger.json" '$.devices[0].active_sm_ns'))) -gt -10

@@ -82,8 +82,8 @@ is "$?" 0 "H200: two recordings are a run"
 by_hand() {
   sqlite3 -batch "$run" "$1"
 }
-"$wavetap" ranks -r "$run" --json >"$work/ranks.json"
-"$wavetap" ledger -r "$run" --json >"$work/ledger.json"
+"$wavetap" ranks --all -r "$run" --json >"$work/ranks.json"
+"$wavetap" ledger --all -r "$run" --json >"$work/ledger.json"
 start=$(field "$work/ledger.json" '$.window.start_ns')
 end=$(field "$work/ledger.json" '$.window.end_ns')
 # Unions of a process' kernels: what each adds to the end of those before it.
@@ -122,7 +122,7 @@ for process in 1 2; do
     "$(field "$work/steps.json" '$.steps.steady.steps') $(field "$work/steps.json" '$.steps.steady.median_ns')" \
     "H200: the steps of process $process"
 done
-LC_ALL=C COLUMNS=100 "$wavetap" ranks -r "$run" >"$work/text"
+LC_ALL=C COLUMNS=100 "$wavetap" ranks --all -r "$run" >"$work/text"
 ok "text: who is slow" grep -q '^slowest: rank 1, which waited ' "$work/text"
 # Two that are swapped in one of the ranks are still told apart by their kernels.
 cp "$run" "$work/swapped.db"
@@ -133,26 +133,26 @@ sqlite3 -batch "$work/swapped.db" "CREATE TABLE swap AS SELECT exec_id, kernel_i
   DELETE FROM swap WHERE exec_id <> (SELECT min(exec_id) FROM swap);
   UPDATE kernel_exec SET start_ns = a, end_ns = b FROM swap WHERE kernel_exec.exec_id = swap.exec_id;
   UPDATE kernel_exec SET start_ns = swap.start_ns, end_ns = swap.end_ns FROM swap WHERE kernel_exec.exec_id = swap.other"
-"$wavetap" ranks -r "$work/swapped.db" --json >"$work/swapped.json"
+"$wavetap" ranks --all -r "$work/swapped.db" --json >"$work/swapped.json"
 is "$(field "$work/swapped.json" '$.collectives') $(field "$work/swapped.json" '$.slowest_process_id') $(field "$work/swapped.json" '$.reason.wait_ns')" \
   "$(field "$work/ranks.json" '$.collectives') $(field "$work/ranks.json" '$.slowest_process_id') " "H200: another order is no other work"
 # One collective less: the others can't be paired.
 sqlite3 -batch "$run" "DELETE FROM kernel_exec WHERE exec_id = (SELECT max(exec_id) FROM kernel_exec JOIN config USING (config_id)
   JOIN kernel USING (kernel_id) WHERE name LIKE '%ncclDevKernel%')"
-"$wavetap" ranks -r "$run" --json >"$work/ranks.json"
+"$wavetap" ranks --all -r "$run" --json >"$work/ranks.json"
 is "$(rows "$work/ranks.json" "r ->> 'wait_ns'" | tr -d '\n')$(field "$work/ranks.json" '$.reason.wait_ns')" \
   "not all ran the same number of collectives" "H200: none rather than wrong ones"
 
 # ---- SMs, of a recorded run: durations by the SMs that a grid can occupy; where two overlap (255 ns) they want all
 one=$work/one.db
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$one"
-"$wavetap" sms -r "$one" --json >"$work/sms.json"
+"$wavetap" sms --all -r "$one" --json >"$work/sms.json"
 is "$(rows "$work/sms.json" "iif(r ->> 'sms' > 0, (r ->> 'sms') || ' ' || (r ->> 'time_ns'), NULL)" | grep .)" \
   "$(sqlite3 -batch "$one" "WITH k AS (SELECT min(132, blocks, iif(resident_blocks > 0, resident_blocks, 132)) AS sms, start_ns, end_ns,
        coalesce(lead(start_ns) OVER (ORDER BY start_ns, exec_id), end_ns) AS next_ns
        FROM kernel_exec JOIN config USING (config_id) WHERE end_ns > start_ns)
      SELECT sms || ' ' || sum(min(end_ns, next_ns) - start_ns) FROM k GROUP BY sms ORDER BY k.sms")" "H200: time by SMs"
-"$wavetap" ledger -r "$one" --json >"$work/ledger.json"
+"$wavetap" ledger --all -r "$one" --json >"$work/ledger.json"
 is "$(rows "$work/sms.json" "(r ->> 'sms') * (r ->> 'time_ns')" | awk '{ s += $1 } END { printf "%.0f", s }')" \
   "$(sqlite3 -batch :memory: "SELECT (d ->> 'active_sm_ns') +
      (d ->> 'wave_sm_ns') + (d ->> 'unjudged_sm_ns') FROM (SELECT json_extract(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices[0]') AS d)")" \

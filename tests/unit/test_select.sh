@@ -330,10 +330,85 @@ out_has "selected: steps 3:3"
 wt 3 top -r "$tmp/h200.db" --steps 40:
 err_has "--steps 40:: run bea3718a has 28 steps"
 
+# ---- the default window: the steady steps, where steps are found
+"$build/wavetap" import -o "$tmp/sim.db" "$src/tests/data/sim-demo.wtrec" >/dev/null
+wt 0 steps -r "$tmp/sim.db" --json
+steady="$(json '$.steps.steady.first_step') $(json '$.steps.steady.last_step') $(json '$.steps.count')"
+is "$steady" "3 25 25" "the recording of the simulated GPU has steady steps"
+bounds="$(json '$.steps.steady.start_ns') $(json '$.steps.steady.end_ns')"
+apart="$(json '$.steps.startup_ns') $(json '$.steps.after_ns')"
+body() { # the last JSON without what tells how the window was chosen
+	sqlite3 -batch :memory: "SELECT json_remove(CAST(readfile('$tmp/out') AS TEXT), '$.selection', '$.steps')"
+}
+for command in top "top --group config" ledger "gaps --by kernel" gaps "timeline --width 5ms" copies "diagnose --threshold 0" "show 1"; do
+	wt 0 $command -r "$tmp/sim.db" --json
+	is "$(json '$.steps.first_step') $(json '$.steps.last_step') $(json '$.steps.count') $(json '$.selection')" "$steady null" "$command: the steady steps"
+	is "$(json '$.steps.startup_ns') $(json '$.steps.after_ns') $(json '$.steps.is_found')" "$apart 1" "and what is apart"
+	[ "$(json '$.window')" = null ] || is "$(json '$.window.start_ns') $(json '$.window.end_ns')" "$bounds" "their window"
+	steady_body=$(body)
+	wt 0 $command -r "$tmp/sim.db" --steps 3:25 --json
+	[ "$steady_body" = "$(body)" ]
+	ok $? "$command: the same as --steps 3:25"
+	is "$(json '$.steps')" null "which are not looked for then"
+	wt 0 $command -r "$tmp/sim.db" --all --json
+	[ "$steady_body" != "$(body)" ]
+	ok $? "$command: --all is more"
+	is "$(json '$.steps') $(json '$.selection')" "null null" "and no window"
+done
+wt 0 top -r "$tmp/sim.db" --all --json
+is "$(json '$.window.wall_ns')" "$((${bounds#* } - ${bounds% *} + ${apart% *} + ${apart#* }))" "start-up, steps and what is after sum to the run"
+is "$(json '$.total.launches')" 1525 "all kernels"
+# Rows, by hand: each kernel with its part in the window, by geometry (none overlaps here).
+by_hand=$(sqlite3 -batch "$tmp/sim.db" "WITH w AS (SELECT ${bounds% *} AS a, ${bounds#* } AS b)
+	SELECT count(*) || ' ' || sum(min(end_ns, b) - max(start_ns, a)) || ' ' ||
+	  sum((min(end_ns, b) - max(start_ns, a)) * max(0, 132 - c.blocks)) FROM kernel_exec JOIN config c USING (config_id), w
+	WHERE start_ns < b AND end_ns > a")
+wt 0 top -r "$tmp/sim.db" --json
+is "$(json '$.total.launches') $(json '$.total.time_ns') $(json '$.total.underfill_sm_ns')" "$by_hand" "the sum of the rows, by hand"
+is "$(json '$.devices[0].busy_ns')" "$(json '$.total.time_ns')" "nothing overlaps"
+under=$(json '$.total.underfill_sm_ns')
+wt 0 ledger -r "$tmp/sim.db" --json
+is "$(json '$.devices[0].underfill_sm_ns')" "$under" "so rows sum to the line of the ledger"
+share=$(sqlite3 -batch :memory: "SELECT printf('under ~%.1f', 100.0 * $under / 132 / $(json '$.window.wall_ns'))")
+active=$(sqlite3 -batch :memory: "SELECT printf('active ~%.1f%%', 100.0 * $(json '$.devices[0].active_sm_ns') / $(json '$.devices[0].total_sm_ns'))")
+wt 0 top -r "$tmp/sim.db"
+out_has "steps 3-25 of 25 (found)"
+out_has "apart: start-up 54.5ms  after-run 22.5us  --all has the whole run"
+out_has "$share"
+out_has "$active"
+wt 0 top -r "$tmp/sim.db" --all
+out_has "whole run 139.7ms"
+out_lacks "apart:"
+wt 0 top -r "$tmp/sim.db" --kernel underfilled --json
+is "$(json '$.steps.first_step') $(json '$.total.launches')" "3 23" "of one kernel: the same window"
+wt 0 top -r "$run"
+out_has "whole run 10.0s"
+out_has "steady steps not found: "
+wt 0 top -r "$run" --json
+is "$(json '$.steps.is_found') $(json '$.steps.count') $(json '$.selection')" "0 null null" "no steps: said, all of the run"
+# Too many to be searched unasked; --steps asks.
+cp "$tmp/sim.db" "$tmp/many.db"
+sqlite3 -batch "$tmp/many.db" "UPDATE config_stat SET launches = 250000 WHERE rowid = (SELECT min(rowid) FROM config_stat)" 2>/dev/null ||
+	sqlite3 -batch "$tmp/many.db" "UPDATE config_stat SET launches = 250000 WHERE config_id = (SELECT min(config_id) FROM config_stat)"
+wt 0 ledger -r "$tmp/many.db" --json
+is "$(json '$.steps.is_found') $(json '$.steps.reason')" "0 more launches than are searched without --steps" "more than 250,000 kernels"
+wt 0 ledger -r "$tmp/many.db" --steps 3:25 --json
+is "$(json '$.window.start_ns') $(json '$.window.end_ns')" "$bounds" "searched if asked"
+wt 2 top -r "$run" --all --steps 1:2
+err_has "--all and --steps exclude each other"
+# A process that launched for 2 s before it was recorded.
+cp "$tmp/sim.db" "$tmp/late.db"
+sqlite3 -batch "$tmp/late.db" "UPDATE proc SET first_ns = first_ns - 2000000000, armed_ns = first_ns"
+wt 0 top -r "$tmp/late.db" --json
+is "$(json '$.steps.unobserved_ns')" 2000000000 "what came before the recording is apart"
+is "$(json '$.steps.startup_ns')" "${apart% *}" "and no start-up"
+wt 0 ledger -r "$tmp/late.db"
+out_has "unobserved before it 2.00s"
+
 # ---- the recorded run: 13,827 launches against sqlite3's own sums
 gzip -dc "$src/tests/data/h200-train-eager.db.gz" >"$tmp/h200.db"
 start=$(sqlite3 -batch "$tmp/h200.db" "SELECT min(start_ns) FROM kernel_exec")
-wt 0 top -r "$tmp/h200.db" --json
+wt 0 top -r "$tmp/h200.db" --all --json
 is "$(json '$.window.start_ns')" "$(sqlite3 -batch "$tmp/h200.db" "SELECT min($start, (SELECT min(max(first_ns, armed_ns)) FROM proc))")" \
 	"its start"
 start=$(json '$.window.start_ns')
@@ -366,9 +441,9 @@ for part in "0ns 100ms" "100ms 333333us" "333333us 343334us" "343334us 500123457
 	under_sum=$((under_sum + $(sum_of underfill_sm_ns)))
 done
 is "$time_sum" "$all_time" "adjacent windows add up to the run: time"
-"$build/wavetap" ledger -r "$tmp/h200.db" --json >"$tmp/out"
+"$build/wavetap" ledger -r "$tmp/h200.db" --all --json >"$tmp/out"
 is "$under_sum" "$(json '$.devices[0].underfill_sm_ns')" "and underfill, to what the ledger says"
-wt 0 top -r "$tmp/h200.db" --kernel 'GammaBeta|embedding' --json
+wt 0 top -r "$tmp/h200.db" --all --kernel 'GammaBeta|embedding' --json
 is "$(sum_of launches)|$(sum_of idle_sm_ns)" "$(sqlite3 -batch "$tmp/h200.db" "SELECT sum(launches), sum(idle_sm_ns) FROM kernel_idle
 	WHERE kernel LIKE '%GammaBeta%' OR kernel LIKE '%embedding%'")" "two kernels"
 wt 0 export -r "$tmp/h200.db" --kernel 'GammaBeta' --from 100ms --to 200ms -o - --format csv

@@ -12,7 +12,7 @@ field() { # PATH of the last JSON
   sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/show.json') AS TEXT), '$1')"
 }
 show() {
-  "$wavetap" show -r "$run" "$@"
+  "$wavetap" show -r "$run" --all "$@"
 }
 
 id=$(by_hand "SELECT kernel_id FROM kernel WHERE name LIKE '%GammaBeta%'")
@@ -56,7 +56,7 @@ is "$(sqlite3 -batch :memory: "SELECT value ->> 'lift' FROM json_each(CAST(readf
   "4 blocks per SM instead of 3 with at most 32 registers a thread (now 34)" "what would let a fourth block onto an SM"
 
 # Which kernel: a row of top, an id, a name that several have, none.
-first=$("$wavetap" top -r "$run" --csv | sed -n 2p | cut -d, -f 1)
+first=$("$wavetap" top -r "$run" --all --csv | sed -n 2p | cut -d, -f 1)
 show 1 --json >"$work/show.json"
 is "$(field '$.kernel.kernel_id')" "$first" "a number is a row of top"
 is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'launches') || ' ' || sum(value ->> 'time_ns') FROM

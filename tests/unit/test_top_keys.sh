@@ -9,7 +9,7 @@ by_hand() { # SQL on the run
   sqlite3 -batch "$run" "$1"
 }
 top() { # a later -r is the one that counts
-  "$wavetap" top -r "$run" "$@"
+  "$wavetap" top --all -r "$run" "$@"
 }
 rows() { # EXPRESSION on `r`, a row of the last JSON, one line each, sorted
   sqlite3 -batch :memory: "SELECT $1 FROM (SELECT value AS r FROM json_each(CAST(readfile('$work/top.json') AS TEXT),
