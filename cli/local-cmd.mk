@@ -6,9 +6,14 @@ wavetap_SOURCES = \
 	cli/busy.c cli/busy.h \
 	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
 	cli/client.c cli/client.h \
-	cli/diagnose.c cli/diagnose.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
+	cli/copy_names.c cli/copy_names.h \
+	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
+	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
+	cli/diagnose_gaps.c cli/diagnose_gaps.h \
+	cli/diagnose_idle.c cli/diagnose_kernels.c \
+	cli/diagnose_steps.c cli/diagnose_steps.h \
 	cli/ledger.c cli/ledger.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
