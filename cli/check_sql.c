@@ -66,6 +66,9 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(pending_link, seq, process_id, proc),
         REFERENCE(config_stat, config_id, config_id, config),
         REFERENCE(config_stat, config_id, process_id, proc),
+        REFERENCE(range_event, range_id, process_id, proc),
+        REFERENCE(range_event, range_id, name_id, range_name),
+        REFERENCE(range_count, process_id, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e WHERE launch_seq IS NOT "
          "NULL AND NOT (graph_id IS NULL AND EXISTS (SELECT 1 FROM launch_call l WHERE "
@@ -81,6 +84,10 @@ const struct wt_check_query wt_check_queries[] = {
         REVERSED(copy, copy_id),
         REVERSED(sync, sync_id),
         REVERSED(overhead, overhead_id),
+        {"times", "range_event", "a range ended before it began, and no clock was set",
+         "SELECT count(*), 'range_id ' || min(range_id) FROM range_event WHERE end_ns < start_ns "
+         "AND process_id NOT IN (SELECT process_id FROM clock GROUP BY process_id "
+         "HAVING " WT_CHECK_CLOCK_SET ")"},
         REVERSED_CALL(launch_call, seq),
         REVERSED_CALL(api_call, call_id),
         {"times", "proc", "the last instant lies before the first",
@@ -121,6 +128,14 @@ const struct wt_check_query wt_check_queries[] = {
          "process_id, count(*) AS stored, total(result <> 0) AS failed FROM api_call WHERE seq IS "
          "NOT NULL GROUP BY process_id) USING (process_id) WHERE ifnull(stored, 0) <> "
          "graph_launches_stored OR ifnull(failed, 0) <> graph_launches_failed"},
+        {"books", "range_count", "ranges counted and stored differ",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM proc LEFT JOIN (SELECT "
+         "process_id, "
+         "count(*) AS stored FROM range_event GROUP BY 1) USING (process_id) LEFT JOIN range_count "
+         "USING (process_id) WHERE ifnull(stored, 0) <> ifnull(recorded, 0)"},
+        {"books", "range_count", "more ranges recorded and lost than begun",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM range_count JOIN proc USING "
+         "(process_id) WHERE begun < recorded + dropped + early + untracked AND state <> 'lost'"},
         {"books", "pending_link", "links are still awaited by a process that has ended",
          "SELECT count(*), 'process_id ' || min(process_id) FROM pending_link JOIN proc USING "
          "(process_id) WHERE state <> 'live'"},

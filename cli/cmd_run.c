@@ -265,7 +265,7 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 
 static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 {
-	const struct wt_report_query query = {0};
+	const struct wt_report_query query = {.gaps = WT_REPORT_IF_CHEAP};
 	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
 	struct wt_report report;

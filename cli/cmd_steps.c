@@ -4,24 +4,21 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/kernel_name.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/steps.h"
+#include "cli/steps_times.h"
 #include "cli/table.h"
 #include "cli/top_json.h"
 
 #define SLOWEST_DEFAULT 5
-#define CANDIDATES_SHOWN 10
 
 struct steps_values {
 	const char *run, *marker;
@@ -32,8 +29,10 @@ struct steps_values {
 static const struct wt_option steps_options[] = {
         {"slowest", 'n', WT_OPTION_NUMBER, "N", offsetof(struct steps_values, slowest), NULL,
          "show the slowest N steps, 0 for all (default: 5; with --json and --csv all, in order)"},
-        {"step-marker", 'm', WT_OPTION_TEXT, "KERNEL", offsetof(struct steps_values, marker), NULL,
-         "a step begins at each launch of KERNEL: part of its name, a regular expression, or id:N"},
+        {"step-marker", 'm', WT_OPTION_TEXT, "KERNEL|RANGE", offsetof(struct steps_values, marker),
+         NULL,
+         "a step begins at each launch of KERNEL (part of its name, a regular expression, id:N) or "
+         "in each RANGE (its whole name; range:GLOB)"},
         {"process", 0, WT_OPTION_NUMBER, "ID", offsetof(struct steps_values, process), NULL,
          "the process with that id (default: the one with most launches)"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct steps_values, is_json), NULL,
@@ -43,206 +42,6 @@ static const struct wt_option steps_options[] = {
         WT_RUN_OPTION(struct steps_values, run),
         {0},
 };
-
-/* ---- the kernel that marks */
-
-struct names {
-	char **raw, **shown;
-	int64_t *ids;
-	size_t count;
-};
-
-static void fini_names(struct names *names)
-{
-	for (size_t i = 0; i < names->count; i++)
-		free(names->raw[i]);
-	wt_kernel_name_free_all(names->shown, names->shown ? names->count : 0);
-	free(names->raw);
-	free(names->ids);
-}
-
-static int load_names(sqlite3 *db, struct names *names)
-{
-	size_t count = 0;
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, "SELECT kernel_id, name FROM kernel ORDER BY kernel_id", &s);
-
-	if (rc)
-		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
-		int64_t *id = wt_report_append(&names->ids, &count, sizeof(*id));
-		char **raw = id ? wt_report_append(&names->raw, &names->count, sizeof(*raw)) : NULL;
-
-		rc = raw ? wt_report_copy_text(s, 1, raw) : -ENOMEM;
-		if (rc)
-			break;
-		*id = sqlite3_column_int64(s, 0);
-	}
-	sqlite3_finalize(s);
-	if (rc || !names->count)
-		return rc;
-	return wt_kernel_name_shorten_all((const char *const *)names->raw, names->count,
-	                                  &names->shown);
-}
-
-/* How a name may match: in this order, and the first way that finds any kernel decides. */
-enum { MATCH_WHOLE, MATCH_PART, MATCH_REGEX, MATCH_MAX };
-
-static bool is_match(const struct names *names, size_t i, const char *spec, int how,
-                     const regex_t *regex)
-{
-	char *full = wt_kernel_name_demangle(names->raw[i]);
-	const char *shown = names->shown[i];
-	bool result = false;
-
-	if (how == MATCH_WHOLE)
-		result = !strcmp(shown, spec) || !strcmp(names->raw[i], spec) ||
-		         (full && !strcmp(full, spec));
-	else if (how == MATCH_PART)
-		result = strstr(shown, spec) || (full && strstr(full, spec));
-	else
-		result = !regexec(regex, shown, 0, NULL, 0) ||
-		         (full && !regexec(regex, full, 0, NULL, 0));
-	free(full);
-	return result;
-}
-
-/* An enum wt_exit, after a message. */
-static int find_in_names(const struct names *names, const char *spec, const regex_t *regex,
-                         int64_t *ret_id)
-{
-	for (int how = MATCH_WHOLE; how < (regex ? MATCH_MAX : MATCH_REGEX); how++) {
-		size_t found = 0, shown = 0;
-
-		for (size_t i = 0; i < names->count; i++)
-			if (is_match(names, i, spec, how, regex) && found++ == 0)
-				*ret_id = names->ids[i];
-		if (found == 1)
-			return WT_EXIT_FINE;
-		if (found == 0)
-			continue;
-		wt_cli_error("--step-marker: \"%s\" matches %zu kernels; which one?", spec, found);
-		for (size_t i = 0; i < names->count && shown < CANDIDATES_SHOWN; i++)
-			if (is_match(names, i, spec, how, regex) && ++shown)
-				wt_cli_error("  id:%" PRId64 "  %s", names->ids[i],
-				             names->shown[i]);
-		return WT_EXIT_USAGE;
-	}
-	return wt_cli_usage_error("steps", "--step-marker: no kernel of the run is called \"%s\"",
-	                          spec);
-}
-
-static int find_by_name(const struct names *names, const char *spec, int64_t *ret_id)
-{
-	regex_t regex;
-	bool is_regex = !regcomp(&regex, spec, REG_EXTENDED | REG_NOSUB);
-	int code = find_in_names(names, spec, is_regex ? &regex : NULL, ret_id);
-
-	if (is_regex)
-		regfree(&regex);
-	return code;
-}
-
-static int find_by_id(const struct names *names, const char *text, int64_t *ret_id)
-{
-	char *end;
-
-	errno = 0;
-	*ret_id = strtoll(text, &end, 10);
-	for (size_t i = 0; *text && !*end && !errno && i < names->count; i++)
-		if (names->ids[i] == *ret_id)
-			return WT_EXIT_FINE;
-	return wt_cli_usage_error("steps", "--step-marker: no kernel of the run has the id \"%s\"",
-	                          text);
-}
-
-static int find_marker(const struct wt_run_file *run, const char *spec, int64_t *ret_id)
-{
-	struct names names = {0};
-	int rc = load_names(run->db, &names);
-	int code = WT_EXIT_FAILED;
-
-	if (rc) {
-		wt_cli_error("%s: %s", run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(run->db) : strerror(-rc));
-	} else if (!strncmp(spec, "id:", 3)) {
-		code = find_by_id(&names, spec + 3, ret_id);
-	} else {
-		code = find_by_name(&names, spec, ret_id);
-	}
-	fini_names(&names);
-	return code;
-}
-
-/* ---- statistics */
-
-/* Of the steady steps, in ns. */
-struct times {
-	int64_t count, min_ns, median_ns, max_ns;
-	double mean_ns, deviation_ns; /* of the population */
-	int64_t median_busy_ns, median_launches;
-};
-
-static int by_value(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-static int64_t time_of(const struct wt_run_step *step)
-{
-	return step->end_ns - step->start_ns;
-}
-
-static int64_t busy_of(const struct wt_run_step *step)
-{
-	return step->busy_ns;
-}
-
-static int64_t launches_of(const struct wt_run_step *step)
-{
-	return step->launches;
-}
-
-/* Nearest rank of the steady ones; sorts them into `values`. */
-static int64_t median_of(const struct wt_run_steps *steps,
-                         int64_t (*get)(const struct wt_run_step *), int64_t *values)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < steps->count; i++)
-		if (steps->steps[i].is_steady)
-			values[count++] = get(&steps->steps[i]);
-	qsort(values, count, sizeof(*values), by_value);
-	return count ? values[(count - 1) / 2] : 0;
-}
-
-static int compute_times(const struct wt_run_steps *steps, struct times *times)
-{
-	int64_t *values = calloc(steps->count + 1, sizeof(*values));
-	double squares = 0;
-
-	*times = (struct times){0};
-	if (!values)
-		return -ENOMEM;
-	times->count = (int64_t)steps->found.steady_count;
-	times->median_busy_ns = median_of(steps, busy_of, values);
-	times->median_launches = median_of(steps, launches_of, values);
-	times->median_ns = median_of(steps, time_of, values);
-	if (times->count) {
-		times->min_ns = values[0];
-		times->max_ns = values[times->count - 1];
-		for (int64_t i = 0; i < times->count; i++)
-			times->mean_ns += (double)values[i] / (double)times->count;
-		for (int64_t i = 0; i < times->count; i++)
-			squares += ((double)values[i] - times->mean_ns) *
-			           ((double)values[i] - times->mean_ns);
-		times->deviation_ns = sqrt(squares / (double)times->count);
-	}
-	free(values);
-	return 0;
-}
 
 /* ---- rows */
 
@@ -260,11 +59,9 @@ static const struct wt_table_column columns[] = {
         {"more_gap_ns", "IN GAPS", WT_TABLE_RIGHT, 0, 0, 0},
 };
 
-static const char *kind_of(const struct wt_run_steps *steps, size_t i)
+static int64_t time_of(const struct wt_run_step *step)
 {
-	if (steps->steps[i].is_steady)
-		return "steady";
-	return i < steps->found.steady_first || !steps->found.steady_count ? "start-up" : "odd";
+	return step->end_ns - step->start_ns;
 }
 
 static void add_signed(struct wt_table *table, int64_t ns)
@@ -280,7 +77,7 @@ static void add_signed(struct wt_table *table, int64_t ns)
 }
 
 static void add_row(struct wt_table *table, const struct wt_run_steps *steps, size_t i,
-                    const struct times *times)
+                    const struct wt_step_times *times)
 {
 	const struct wt_run_step *step = &steps->steps[i];
 	int64_t time_ns = time_of(step), more_ns = time_ns - times->median_ns;
@@ -289,7 +86,7 @@ static void add_row(struct wt_table *table, const struct wt_run_steps *steps, si
 
 	wt_table_row(table, 0);
 	wt_table_add_int(table, (int64_t)i + 1, NULL);
-	wt_table_add_string(table, kind_of(steps, i), NULL);
+	wt_table_add_string(table, wt_run_step_kind(steps, i), NULL);
 	wt_table_add_int(table, step->start_ns, NULL);
 	wt_table_add_int(table, step->end_ns, NULL);
 	wt_table_add_int(table, time_ns, wt_text_ns(a, time_ns));
@@ -321,8 +118,8 @@ static int by_slowness(const void *left, const void *right, void *context)
 }
 
 /* The slowest `limit` steps, slowest first; limit < 0: all, in order. NULL: out of memory. */
-static struct wt_table *make_table(const struct wt_run_steps *steps, const struct times *times,
-                                   int64_t limit)
+static struct wt_table *make_table(const struct wt_run_steps *steps,
+                                   const struct wt_step_times *times, int64_t limit)
 {
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t *order = calloc(steps->count + 1, sizeof(*order));
@@ -351,7 +148,7 @@ struct view {
 	const struct wt_run_file *run;
 	const struct wt_run_steps *steps;
 	const struct wt_report *losses;
-	struct times times;
+	struct wt_step_times times;
 };
 
 static const char *beginning_of(const struct wt_run_steps *steps)
@@ -375,7 +172,7 @@ static void put_number(struct wt_json *json, const char *key, int64_t value, boo
 static void put_steady(struct wt_json *json, const struct view *view)
 {
 	const struct wt_run_steps *steps = view->steps;
-	const struct times *times = &view->times;
+	const struct wt_step_times *times = &view->times;
 
 	wt_json_key(json, "steady");
 	if (!times->count) {
@@ -483,7 +280,7 @@ static void print_head(struct wt_phrase *line, const struct view *view)
 static void print_steady(struct wt_phrase *line, const struct view *view)
 {
 	const struct wt_run_steps *steps = view->steps;
-	const struct times *times = &view->times;
+	const struct wt_step_times *times = &view->times;
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 
 	if (!times->count) {
@@ -552,7 +349,8 @@ static void explain_none(const struct view *view)
 	else if (found->reason == WT_STEPS_AMBIGUOUS || found->reason == WT_STEPS_UNSURE)
 		wt_cli_error("every %zu launches, confidence %.2f", found->period_items,
 		             found->confidence);
-	wt_cli_error("if a kernel is launched once a step, name it: --step-marker KERNEL");
+	wt_cli_error("if a kernel is launched once a step, or a range (NVTX) is around each, name "
+	             "it: --step-marker KERNEL|RANGE");
 }
 
 static int print_steps(const struct steps_values *values, struct view *view)
@@ -560,7 +358,7 @@ static int print_steps(const struct steps_values *values, struct view *view)
 	bool is_found = view->steps->found.reason == WT_STEPS_FOUND;
 	int64_t limit = values->slowest;
 	struct wt_table *table;
-	int rc = compute_times(view->steps, &view->times);
+	int rc = wt_step_times_compute(view->steps, &view->times);
 
 	if (rc)
 		return wt_cli_output_result(rc);
@@ -584,12 +382,12 @@ static int print_steps(const struct steps_values *values, struct view *view)
 
 static int show(const struct steps_values *values, const struct wt_run_file *run)
 {
-	struct wt_steps_query query = {values->process, -1};
+	struct wt_steps_query query = {values->process, -1, NULL};
 	struct wt_run_steps steps = {0};
 	struct wt_report losses = {0};
 	struct view view = {run, &steps, &losses, {0}};
-	int code = values->marker ? find_marker(run, values->marker, &query.marker_kernel_id)
-	                          : WT_EXIT_FINE;
+	int code =
+	        values->marker ? wt_steps_find_marker(run, values->marker, &query) : WT_EXIT_FINE;
 	int rc;
 
 	if (code)
@@ -638,7 +436,8 @@ const struct wt_command wt_cmd_steps = {
         .summary = "the steps of a loop, found from what is launched, and the slowest",
         .details = "Steps are found from sequences of launches that come back; nothing in the\n"
                    "program need mark them. Where it can't be told what is a step, none are found\n"
-                   "(exit code 3): then name a kernel that is launched once a step.\n",
+                   "(exit code 3): then name a kernel that is launched once a step, or a range "
+                   "(NVTX).\n",
         .options = steps_options,
         .values_bytes = sizeof(struct steps_values),
         .run = run_steps,

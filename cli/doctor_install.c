@@ -244,6 +244,7 @@ static void check_environment(struct wt_doctor *doctor)
 static void check_settings(struct wt_doctor *doctor)
 {
 	const char *all = getenv("WAVETAP"), *spawn = getenv("WAVETAP_SPAWN");
+	const char *nvtx = getenv("WAVETAP_NVTX");
 	const char *keep = getenv("WAVETAP_KEEP"), *bytes = getenv("WAVETAP_SHM_BYTES");
 	struct wt_keep limits = WT_KEEP_ALL;
 	char error[WT_DB_ERROR_BYTES];
@@ -255,6 +256,10 @@ static void check_settings(struct wt_doctor *doctor)
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_SPAWN",
 		              "unset it, or start wavetapd yourself",
 		              "WAVETAP_SPAWN=0: programs don't start wavetapd");
+	if (nvtx && !strcmp(nvtx, "0"))
+		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_NVTX",
+		              "unset it to record named ranges",
+		              "WAVETAP_NVTX=0: named ranges are not recorded");
 	if (keep && keep[0] && wt_keep_parse(keep, &limits, error))
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_KEEP",
 		              "a number of runs, a size or an age: 20,2GiB,30d",

@@ -8,6 +8,8 @@
  *	          launch, config_stat, config_idle, kernel_idle and device. Statements that name
  *	          them without "main." see the selection only
  *
+ * A kernel belongs to a range if its launch was called inside (cli/ranges.h).
+ *
  * A kernel belongs to a time window by its part in it. config_stat (and what is summed from it)
  * counts each kernel that has a part, with that part of its time and of its idle SM-time;
  * kernel_exec and launch have such kernels whole, as recorded. Without a window config_stat
@@ -25,6 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/wave.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/run_file.h"
@@ -52,7 +55,8 @@ struct wt_select_words {
 	                         "only kernels whose name, short or whole, matches"),              \
 	        WT_SELECT_OPTION(values, field, steps, "A:B",                                      \
 	                         "only steps A to B, if steps are found"),                         \
-	        WT_SELECT_OPTION(values, field, range, "NAME", "only that range: not yet")
+	        WT_SELECT_OPTION(values, field, range, "NAME",                                     \
+	                         "only kernels launched in ranges of that name, or glob")
 
 /* A point in time as typed. */
 struct wt_select_time {
@@ -105,7 +109,8 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run);
  * The same for readers of whole devices, whose SMs all kernels share: --from, --to, --device, and
  * --rank as "the devices of these ranks", which must be theirs alone, or else nothing can be
  * told: WT_EXIT_NO_DATA. Only the view `device` is hidden. --kernel makes temp.wt_kernel (kernel_id)
- * and is the reader's.
+ * and is the reader's. --range is refused: its
+ * kernels run later, beside those of others.
  */
 int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run);
 
@@ -126,6 +131,19 @@ void wt_select_put_json(struct wt_json *json, const struct wt_select *select);
 
 /* What of a value of the whole belongs to a part of it, rounded: value * part / whole. */
 int64_t wt_select_part(int64_t value, int64_t part, int64_t whole);
+
+/* The part of a kernel in the window, with its part of the model's figures. */
+struct wt_select_part {
+	int64_t start_ns, end_ns;
+	struct wt_wave_result wave;
+};
+
+/*
+ * Of a row of kernel_exec whose columns from `column` on are start_ns, end_ns, underfill_sm_ns,
+ * wave_sm_ns, wave_max_sm_ns; config_sms is its configuration's sm_count. `select` may be NULL.
+ */
+void wt_select_read_part(const struct wt_select *select, sqlite3_stmt *s, int column,
+                         int64_t config_sms, struct wt_select_part *ret_part);
 
 /*
  * The run's own window, whatever is selected: from the first launch that was observed in

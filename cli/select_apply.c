@@ -83,7 +83,7 @@ static int64_t resolve_time(const struct wt_select *select, const struct wt_sele
 static int resolve_steps(const struct wt_select *select, const struct wt_run_file *run,
                          int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
-	const struct wt_steps_query query = {-1, -1};
+	const struct wt_steps_query query = {-1, -1, NULL};
 	struct wt_run_steps *steps;
 	int code = WT_EXIT_NO_DATA;
 	int rc;
@@ -148,14 +148,16 @@ static int resolve_window(struct wt_select *select, const struct wt_run_file *ru
 /* The condition on rows of kernel_exec or config_stat, without times. */
 static void put_condition(const struct wt_select *select, char *sql, size_t sql_bytes)
 {
-	snprintf(sql, sql_bytes, "1%s%s",
+	snprintf(sql, sql_bytes, "1%s%s%s",
 	         select->words.device || select->words.kernel
 	                 ? " AND config_id IN (SELECT config_id FROM temp.wt_config)"
 	                 : "",
 	         select->words.rank
 	                 ? " AND process_id IN (SELECT process_id FROM main.proc WHERE rank IN "
 	                   "(SELECT rank FROM temp.wt_rank))"
-	                 : "");
+	                 : "",
+	         select->words.range ? " AND exec_id IN (SELECT exec_id FROM temp.wt_range_exec)"
+	                             : "");
 }
 
 /* config_stat from the file's rollups. */
@@ -226,11 +228,12 @@ static int make_view(sqlite3 *db, const char *name)
 
 static int make_views(const struct wt_select *select, sqlite3 *db)
 {
-	char condition[300];
+	char condition[400];
 	int rc;
 
 	put_condition(select, condition, sizeof(condition));
-	if (select->has_window) {
+	/* The rollups don't know which launch was in which range. */
+	if (select->has_window || select->words.range) {
 		rc = make_window(select, condition, db);
 	} else {
 		rc = wt_select_execute(
@@ -285,7 +288,9 @@ static int find_all(struct wt_select *select, const struct wt_run_file *run, boo
 		rc = wt_select_device(select, run);
 	if (!rc)
 		rc = wt_select_ranks(select, run);
-	return rc ? rc : wt_select_kernels(select, run);
+	if (!rc)
+		rc = wt_select_kernels(select, run);
+	return rc ? rc : wt_select_range(select, run);
 }
 
 static int hide_kernels(struct wt_select *select, const struct wt_run_file *run)
@@ -369,6 +374,12 @@ int wt_select_apply(struct wt_select *select, const struct wt_run_file *run)
 
 int wt_select_apply_devices(struct wt_select *select, const struct wt_run_file *run)
 {
+	/* Kernels run after the range that launched them, beside those of others. */
+	if (select->words.range) {
+		wt_cli_error("--range: its kernels share the devices with others; top, show and "
+		             "export select them, here --from and --to select by time");
+		return WT_EXIT_NO_DATA;
+	}
 	return apply_with(select, run, apply_devices);
 }
 

@@ -22,6 +22,9 @@ int wt_select_ranks(const struct wt_select *select, const struct wt_run_file *ru
 /* After the others: takes devices of other ranks out of temp.wt_device. */
 int wt_select_rank_devices(const struct wt_select *select, const struct wt_run_file *run);
 
+/* select_range.c: makes temp.wt_range_exec (exec_id), if a range is asked for. */
+int wt_select_range(const struct wt_select *select, const struct wt_run_file *run);
+
 /* select_window.c: fills temp.config_stat; `condition` says which rows of kernel_exec. 0 or -errno. */
 int wt_select_sum_window(const struct wt_select *select, const char *condition, sqlite3 *db);
 

@@ -56,6 +56,20 @@ static int read_window(sqlite3 *db, const struct wt_step_launches *launches,
 
 /* ---- finding */
 
+/* The first launches in or after the ranges; a range without a launch is no step. */
+static size_t marks_of_ranges(const struct wt_step_launches *launches, uint32_t *marks)
+{
+	size_t count = 0, at = 0;
+
+	for (size_t i = 0; i < launches->mark_count; i++) {
+		while (at < launches->count && launches->at[at].item.time_ns < launches->mark_ns[i])
+			at++;
+		if (at < launches->count && (!count || marks[count - 1] != at))
+			marks[count++] = (uint32_t)at;
+	}
+	return count;
+}
+
 static int find_marked(const struct wt_step_launches *launches, const struct wt_step_item *items,
                        int64_t kernel_id, struct wt_steps *found)
 {
@@ -65,7 +79,9 @@ static int find_marked(const struct wt_step_launches *launches, const struct wt_
 
 	if (!marks)
 		return -ENOMEM;
-	for (size_t i = 0; i < launches->count; i++)
+	if (kernel_id < 0)
+		count = marks_of_ranges(launches, marks);
+	for (size_t i = 0; kernel_id >= 0 && i < launches->count; i++)
 		if (launches->at[i].kernel_id == kernel_id)
 			marks[count++] = (uint32_t)i;
 	rc = wt_steps_from_marks(items, launches->count, marks, count, found);
@@ -116,7 +132,7 @@ static int find(const struct wt_step_launches *launches, const struct wt_steps_q
 		return -ENOMEM;
 	for (size_t i = 0; i < launches->count; i++)
 		items[i] = launches->at[i].item;
-	if (query->marker_kernel_id >= 0)
+	if (query->marker_kernel_id >= 0 || query->marker_range)
 		rc = find_marked(launches, items, query->marker_kernel_id, found);
 	else
 		rc = wt_steps_find(items, launches->count, found);
@@ -223,7 +239,11 @@ static int load_all(sqlite3 *db, const struct wt_steps_query *query,
 	if (launches->count == 0)
 		return -ENOENT;
 	steps->launches = (int64_t)launches->count;
-	steps->is_marked = query->marker_kernel_id >= 0;
+	if (query->marker_range)
+		rc = wt_step_marks_load(db, steps->process_id, query->marker_range, launches);
+	if (rc)
+		return rc;
+	steps->is_marked = query->marker_kernel_id >= 0 || query->marker_range;
 	steps->is_gpu_time = launches->timed * 10 > launches->count * 9;
 	rc = read_window(db, launches, steps);
 	if (!rc)
@@ -253,4 +273,11 @@ void wt_run_steps_fini(struct wt_run_steps *steps)
 	free(steps->steps);
 	steps->steps = NULL;
 	steps->count = 0;
+}
+
+const char *wt_run_step_kind(const struct wt_run_steps *steps, size_t i)
+{
+	if (steps->steps[i].is_steady)
+		return "steady";
+	return i < steps->found.steady_first || !steps->found.steady_count ? "start-up" : "odd";
 }

@@ -28,7 +28,9 @@ struct wt_run_step {
 /* One of the run's processes, the launches of which are looked at. */
 struct wt_steps_query {
 	int64_t process_id; /* -1: the one with most launches */
-	int64_t marker_kernel_id; /* steps begin at each launch of it; -1: find them */
+	int64_t marker_kernel_id; /* steps begin at each launch of it; -1: not at a kernel */
+	const char *
+	        marker_range; /* they begin with ranges of that name, or glob; NULL: not with one */
 };
 
 struct wt_run_steps {
@@ -38,7 +40,7 @@ struct wt_run_steps {
 	int64_t process_id, pid;
 	int64_t processes; /* of the run, with launches */
 	int64_t launches; /* looked at */
-	bool is_marked; /* by the query's kernel */
+	bool is_marked; /* by the query's kernel or range */
 	bool is_gpu_time; /* false: times are those of calls, and busy_ns is not known */
 	bool is_of_thread; /* only launches of the thread with most: others have no part in it */
 	int64_t first_ns, last_ns; /* of all the process' activity, on the same clock */
@@ -53,5 +55,14 @@ struct wt_run_steps {
  */
 int wt_run_steps_load(sqlite3 *db, const struct wt_steps_query *query, struct wt_run_steps *steps);
 void wt_run_steps_fini(struct wt_run_steps *steps);
+
+/* Of step i (from 0): "steady", "start-up" before those, else "odd". */
+const char *wt_run_step_kind(const struct wt_run_steps *steps, size_t i);
+
+struct wt_run_file;
+
+/* What a word for --step-marker means, into the query. An enum wt_exit, after a message. */
+int wt_steps_find_marker(const struct wt_run_file *run, const char *spec,
+                         struct wt_steps_query *query);
 
 #endif /* WT_CLI_STEPS_H */

@@ -7,6 +7,7 @@
 
 #include "analysis/map.h"
 #include "analysis/optimizer.h"
+#include "cli/ranges.h"
 #include "cli/report_sql.h"
 #include "cli/steps_load.h"
 
@@ -195,9 +196,51 @@ int wt_step_launches_load(sqlite3 *db, int64_t process_id, struct wt_step_launch
 	return 0;
 }
 
+static int by_start(const void *left, const void *right)
+{
+	const struct wt_run_range *a = left, *b = right;
+
+	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+}
+
+static int add_mark(struct wt_step_launches *launches, int64_t at_ns)
+{
+	int64_t *one = wt_report_append(&launches->mark_ns, &launches->mark_count, sizeof(*one));
+
+	if (!one)
+		return -ENOMEM;
+	*one = at_ns;
+	return 0;
+}
+
+int wt_step_marks_load(sqlite3 *db, int64_t process_id, const char *word,
+                       struct wt_step_launches *launches)
+{
+	struct wt_run_ranges ranges;
+	int64_t end_ns = INT64_MIN;
+	int rc = wt_run_ranges_load(db, word, &ranges);
+
+	if (!rc && ranges.count)
+		qsort(ranges.ranges, ranges.count, sizeof(*ranges.ranges), by_start);
+	for (size_t i = 0; !rc && i < ranges.count; i++) {
+		const struct wt_run_range *range = &ranges.ranges[i];
+
+		if (range->process_id != process_id || range->start_ns < end_ns)
+			continue;
+		end_ns = range->end_ns;
+		rc = add_mark(launches, range->start_ns);
+	}
+	/* What comes after the last one is not of its step. */
+	if (!rc && launches->mark_count && end_ns < INT64_MAX)
+		rc = add_mark(launches, end_ns);
+	wt_run_ranges_fini(&ranges);
+	return rc;
+}
+
 void wt_step_launches_fini(struct wt_step_launches *launches)
 {
 	free(launches->at);
 	free(launches->busy);
+	free(launches->mark_ns);
 	memset(launches, 0, sizeof(*launches));
 }

@@ -23,10 +23,16 @@ struct wt_step_launches {
 	struct wt_interval *busy; /* its kernels on all devices, united */
 	size_t busy_count;
 	size_t timed; /* launches with kernel times */
+	int64_t *mark_ns; /* when ranges that mark steps began, ascending */
+	size_t mark_count;
 };
 
 /* 0 or -errno; wt_step_launches_fini() in either case. */
 int wt_step_launches_load(sqlite3 *db, int64_t process_id, struct wt_step_launches *launches);
+/* Ranges of that name (or glob) as marks, and the end of the last one: those within one another
+ * count once. 0 or -errno. */
+int wt_step_marks_load(sqlite3 *db, int64_t process_id, const char *word,
+                       struct wt_step_launches *launches);
 void wt_step_launches_fini(struct wt_step_launches *launches);
 
 #endif /* WT_CLI_STEPS_LOAD_H */

@@ -12,6 +12,7 @@
  *   record.c      rings -> a recording, beside that
  *   replay.c      recordings -> rows, for `wavetap import`
  *   configs.c     kernel names, devices, launch configurations
+ *   ranges.c      named ranges
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
  *   rederive.c    all derived columns again, for `wavetap analyze`
@@ -118,6 +119,7 @@ struct wt_counters {
 	uint64_t kernels_seen, kernels_dropped_cupti, records_unknown, names_dropped;
 	uint64_t entries_unknown, flush_cpu_ns, cupti_callback_ns;
 	uint64_t app_profiler_sessions, app_records_forwarded, arena_used_bytes, device_count;
+	uint64_t ranges_begun, ranges_dropped, ranges_early, ranges_untracked, ranges_unbalanced;
 };
 
 struct wt_mapped {
@@ -192,6 +194,9 @@ enum wt_statement {
 	WT_SQL_SWEEP,
 	WT_SQL_LINK_SAVE,
 	WT_SQL_LINK_FORGET,
+	WT_SQL_RANGE,
+	WT_SQL_RANGE_NAME,
+	WT_SQL_RANGE_COUNT,
 	WT_SQL_MAX
 };
 
@@ -207,6 +212,12 @@ struct wt_config {
 struct wt_kernel_name {
 	char *name;
 	int64_t kernel_id;
+	uint32_t next; /* same hash */
+};
+
+struct wt_range_name {
+	char *text; /* domain, newline, name; no newline: it has none */
+	int64_t name_id;
 	uint32_t next; /* same hash */
 };
 
@@ -255,6 +266,9 @@ struct wt_run {
 	struct wt_device_sweep *sweeps;
 	int64_t shares[WT_SHARES_AT_ONCE][6]; /* rows of kernel_share to be written */
 	int shares_count;
+	struct wt_range_name *range_names;
+	size_t range_names_count, range_names_room;
+	struct wt_map range_name_of;
 	int64_t batches;
 };
 
@@ -312,6 +326,16 @@ const struct wt_device *wt_configs_device_of(const struct wt_run *run, int64_t d
 /* The ten derived columns of `config`, in their order, as parameters `first` to `first` + 9. */
 int wt_configs_bind(sqlite3_stmt *statement, int first, const struct wt_config_values *values);
 
+/* ---- ranges.c: named ranges of the application */
+
+/* The dictionary of a run, read when it is opened. 0 or -errno. */
+int wt_ranges_load(struct wt_run *run);
+void wt_ranges_fini(struct wt_run *run);
+/* Counters of one process: read back, and written with each batch that has any. */
+int wt_ranges_load_count(struct wt_process *process);
+int wt_ranges_save_count(struct wt_process *process);
+int wt_ranges_drain(struct wt_process *process, const struct wt_range *range);
+
 /* ---- process.c */
 
 /* Counted here, stored in `proc`. */
@@ -321,6 +345,7 @@ struct wt_tally {
 	int64_t launches_linked_by_order, launches_unobserved, launches_unlinked;
 	int64_t graph_launches_stored, graph_launches_failed;
 	int64_t kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time;
+	int64_t ranges_stored;
 };
 
 struct wt_context_info {

@@ -38,6 +38,8 @@ static uint32_t least_length(enum wt_ring_index ring, const struct wt_cell *cell
 	if (ring == WT_RING_CALLS) {
 		if (cell->kind == WT_KIND_LAUNCH)
 			return offsetof(struct wt_launch, reserved);
+		if (cell->kind == WT_KIND_RANGE)
+			return sizeof(struct wt_range);
 		return cell->kind == WT_KIND_CALL ? offsetof(struct wt_call, reserved) : 0;
 	}
 	switch (cell->kind) {
@@ -224,6 +226,7 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 	union {
 		struct wt_launch launch;
 		struct wt_call call;
+		struct wt_range range;
 		struct wt_kernel kernel;
 		struct wt_copy copy;
 		struct wt_sync sync;
@@ -238,6 +241,8 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 		return drain_launch(process, &record.launch, now_ns);
 	case WT_KIND_CALL:
 		return drain_call(process, &record.call, now_ns);
+	case WT_KIND_RANGE:
+		return wt_ranges_drain(process, &record.range);
 	case WT_KIND_KERNEL:
 		return wt_drain_kernel(process, &record.kernel, now_ns);
 	case WT_KIND_COPY:

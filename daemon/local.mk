@@ -5,7 +5,7 @@
 noinst_LIBRARIES += libwtstore.a
 libwtstore_a_SOURCES = daemon/daemon.h \
 	daemon/configs.c daemon/drain.c daemon/drain_kernel.c daemon/liveness.c daemon/log.c \
-	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/record.c \
+	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/ranges.c daemon/record.c \
 	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
 	daemon/rederive.c daemon/rederive.h daemon/segment_map.c daemon/shares.c daemon/store.c
 libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)

@@ -213,6 +213,8 @@ int wt_process_save(struct wt_process *process, const char *state)
 
 	if (!err)
 		err = add_mark(process);
+	if (!err)
+		err = wt_ranges_save_count(process);
 	if (err)
 		return err;
 	if (!c->armed_ns || wt_segment_cupti_path(&process->mapped, cupti_path))
@@ -414,6 +416,8 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 		err = wt_process_restore_links(process, now_ns);
 	if (!err && !is_new)
 		err = wt_process_stat_load(process);
+	if (!err && !is_new)
+		err = wt_ranges_load_count(process);
 	process->is_stat_loaded = !err;
 	return err || is_new ? err : load_contexts(process);
 }

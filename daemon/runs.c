@@ -329,6 +329,7 @@ static void forget(struct wt_run *run)
 	wt_store_finalize(run);
 	wt_shares_fini(run);
 	wt_configs_fini(run);
+	wt_ranges_fini(run);
 	if (run->db && !sqlite3_get_autocommit(run->db))
 		sqlite3_exec(run->db, "ROLLBACK", NULL, NULL, NULL);
 	sqlite3_close(run->db);
@@ -359,6 +360,8 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 		err = wt_configs_load(run);
 	if (!err)
 		err = wt_shares_load(run);
+	if (!err)
+		err = wt_ranges_load(run);
 	if (err) {
 		wt_run_fail(daemon, run, err, now_ns);
 		return err;

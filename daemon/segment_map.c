@@ -354,6 +354,11 @@ int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_
 	COPY(app_records_forwarded);
 	COPY(arena_used_bytes);
 	COPY(device_count);
+	COPY(ranges_dropped);
+	COPY(ranges_early);
+	COPY(ranges_untracked);
+	COPY(ranges_unbalanced);
+	COPY(ranges_begun); /* after what it is the sum of */
 #undef COPY
 	guard_is_on = 0;
 	return 0;

@@ -89,6 +89,10 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_LINK_SAVE] = "INSERT OR REPLACE INTO pending_link VALUES (?,?,?,?)",
         [WT_SQL_LINK_FORGET] = "DELETE FROM pending_link WHERE process_id=? AND correlation_id=? "
                                "AND seq=? AND is_graph=?",
+        [WT_SQL_RANGE] = "INSERT INTO range_event (process_id, name_id, type, tid, end_tid, "
+                         "start_ns, end_ns, depth) VALUES (?,?,?,?,?,?,?,?)",
+        [WT_SQL_RANGE_NAME] = "INSERT INTO range_name (domain, name) VALUES (?,?)",
+        [WT_SQL_RANGE_COUNT] = "INSERT OR REPLACE INTO range_count VALUES (?,?,?,?,?,?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

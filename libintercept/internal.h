@@ -8,6 +8,8 @@
  *   state.c             life of the library in a process: lazy start, fork, exit
  *   segment.c facts.c   makes the shared-memory file; who and where we are, for its header
  *   names.c             kernel name arena
+ *   nvtx.c ranges.c     named ranges: getenv, NVTX callbacks; those open, and their records;
+ *   range_text.c        their names
  *   device.c            reads device limits after context creation
  *   spawn.c             starts the daemon without the host noticing
  *   cupti_find.c        finds the right libcupti

@@ -126,6 +126,13 @@ void *wt_libc_next(const char *symbol)
 	return find(symbol, true);
 }
 
+const char *wt_libc_own_name(void)
+{
+	const struct link_map *library = own_library();
+
+	return library && library->l_name && library->l_name[0] ? library->l_name : NULL;
+}
+
 static int copy_own_path(struct dl_phdr_info *info, size_t size, void *path)
 {
 	struct wt_module module;

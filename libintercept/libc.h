@@ -41,6 +41,9 @@ void *wt_libc_next(const char *symbol);
 /* The loader's path of the library that this code is in; false if it can't be told. */
 bool wt_libc_own_path(char path[PATH_MAX]);
 
+/* The same without a copy or a call; for good, since we are never unloaded. NULL: not on the list. */
+const char *wt_libc_own_name(void);
+
 /* ---- other names */
 
 /* glibc's version, "2.36"; "" elsewhere. */

@@ -27,6 +27,11 @@ libwavetap_so_SOURCES = \
 	libintercept/lookup.c \
 	libintercept/module.c \
 	libintercept/names.c \
+	libintercept/nvtx.c \
+	libintercept/nvtx_abi.h \
+	libintercept/range_text.c \
+	libintercept/ranges.c \
+	libintercept/ranges.h \
 	libintercept/segment.c \
 	libintercept/spawn.c \
 	libintercept/state.c \

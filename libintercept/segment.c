@@ -20,6 +20,7 @@
 
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
+#include "libintercept/ranges.h"
 #include "schema/wt_paths.h"
 
 #define ARENA_SHARE 16 /* names get at least this part of the segment */
@@ -292,6 +293,7 @@ static struct wt_view *create(struct wt_fork_page *page)
 	wt_store_release(&page->segment_state, WT_SEGMENT_READY);
 	copy_capture(page, view->producer);
 	wt_early_move(page, view);
+	wt_ranges_move_early(view);
 	wt_store_relaxed(&view->producer->entries_unknown, wt_entries_unknown());
 	arm_late(page);
 	read_current_device(page);

@@ -17,6 +17,7 @@
 
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
+#include "libintercept/ranges.h"
 
 /* ---- active or inert */
 
@@ -170,6 +171,7 @@ static void at_exit(void)
 	/* A forked child that never launched has no view: nothing is its to finish. */
 	if (!view)
 		return;
+	wt_ranges_finish(view);
 	wt_cupti_finish(); /* says when it finished, unless the last flush took too long */
 	wt_leave_container(view);
 }

@@ -18,6 +18,11 @@ schema/schema_sql.c: schema/schema.sql
 	echo '#include "schema/wt_db.h"'; \
 	echo 'const char wt_schema_sql[] ='; \
 	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $(srcdir)/schema/schema.sql; \
+	echo ';'; \
+	echo '/* What files of the same version may lack. */'; \
+	echo 'const char wt_schema_added_sql[] ='; \
+	sed -n -e '/ IF NOT EXISTS /,/;$$/{' -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/p' -e '}' \
+		$(srcdir)/schema/schema.sql; \
 	echo ';'; } >$@.tmp && mv -f $@.tmp $@
 CLEANFILES += schema/schema_sql.c schema/schema_sql.c.tmp
 dist_pkgdata_DATA += schema/schema.sql

@@ -320,6 +320,39 @@ CREATE TABLE clock (
   bracket_ns   INTEGER NOT NULL
 ) STRICT;
 
+-- Named ranges of the application (NVTX). Added to files of version 1: those made before have
+-- none of it.
+CREATE TABLE IF NOT EXISTS range_name (
+  name_id INTEGER PRIMARY KEY,
+  domain  TEXT NOT NULL,                   -- '' = the default domain
+  name    TEXT,                            -- NULL: it had none
+  UNIQUE (domain, name)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS range_event (
+  range_id   INTEGER PRIMARY KEY,
+  process_id INTEGER NOT NULL,
+  name_id    INTEGER NOT NULL,
+  type       INTEGER NOT NULL,             -- 1 pushed and popped, 2 started and ended
+  tid        INTEGER NOT NULL,             -- that began it
+  end_tid    INTEGER,                      -- that ended it
+  start_ns   INTEGER NOT NULL,
+  end_ns     INTEGER,                      -- NULL: still open when the process ended
+  depth      INTEGER NOT NULL              -- of pushed ones: how many of the thread and domain are around it
+) STRICT;
+
+-- Per process with ranges. begun = recorded + dropped + early + untracked + lost; lost: still open
+-- when the process was killed, or torn.
+CREATE TABLE IF NOT EXISTS range_count (
+  process_id INTEGER PRIMARY KEY,
+  begun      INTEGER NOT NULL,
+  recorded   INTEGER NOT NULL,             -- rows of range_event
+  dropped    INTEGER NOT NULL,             -- the ring had no room
+  early      INTEGER NOT NULL,             -- ended before the first launch
+  untracked  INTEGER NOT NULL,             -- too deep, or too many open at once
+  unbalanced INTEGER NOT NULL              -- ends without a beginning; not in the sum
+) STRICT;
+
 -- Rollup per process, configuration and "inside a graph": what `top` reads.
 CREATE TABLE config_stat (
   process_id   INTEGER NOT NULL,
@@ -357,6 +390,26 @@ SELECT device_id, name, lower(hex(uuid)) AS uuid, cc_major, cc_minor, sm_count, 
        max_blocks_per_sm, regs_per_sm, smem_per_sm_bytes, l2_bytes, clock_khz, mem_total_bytes,
        driver_version, pci
 FROM gpu;
+
+CREATE VIEW IF NOT EXISTS range AS
+SELECT r.range_id, r.process_id, n.domain, n.name, CASE r.type WHEN 1 THEN 'push' ELSE 'start' END AS kind,
+       r.tid, r.end_tid, r.start_ns, r.end_ns, r.end_ns - r.start_ns AS duration_ns, r.depth
+FROM range_event r JOIN range_name n USING (name_id);
+
+-- Kernels launched inside a range: by the entry of their launch call, or graph launch; for pushed
+-- ranges by their own thread, for started ones by any. A row for each range around the call.
+CREATE VIEW IF NOT EXISTS kernel_range AS
+SELECT e.exec_id, r.range_id, r.depth, r.name_id, e.process_id
+FROM range_event r
+JOIN launch_call l ON l.process_id = r.process_id AND l.entry_ns >= r.start_ns
+  AND (r.end_ns IS NULL OR l.entry_ns < r.end_ns) AND (r.type = 2 OR l.tid = r.tid)
+JOIN kernel_exec e ON e.process_id = l.process_id AND e.launch_seq = l.seq AND e.graph_id IS NULL
+UNION ALL
+SELECT e.exec_id, r.range_id, r.depth, r.name_id, e.process_id
+FROM range_event r
+JOIN api_call a ON a.process_id = r.process_id AND a.seq IS NOT NULL AND a.entry_ns >= r.start_ns
+  AND (r.end_ns IS NULL OR a.entry_ns < r.end_ns) AND (r.type = 2 OR a.tid = r.tid)
+JOIN kernel_exec e ON e.process_id = a.process_id AND e.launch_seq = a.seq AND e.graph_id IS NOT NULL;
 
 -- One row per kernel that ran, with its configuration and, where linked, its launch call.
 CREATE VIEW launch AS

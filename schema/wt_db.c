@@ -361,6 +361,8 @@ static int open_write(const char *path, bool create, bool is_private, sqlite3 **
 		if (code == SQLITE_OK)
 			code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	}
+	if (!err && code == SQLITE_OK && !create)
+		code = sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL);
 	if (!err && code == SQLITE_OK && create) {
 		/* In one transaction: a half-made file must not look like a run. */
 		code = sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL);

@@ -22,6 +22,8 @@
 
 /* schema.sql, embedded at build time. */
 extern const char wt_schema_sql[];
+/* Tables and views that were added since the first files of this version. */
+extern const char wt_schema_added_sql[];
 
 /*
  * Opens an existing run file read-only. 0, or with one clear line in `error`:

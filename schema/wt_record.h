@@ -31,6 +31,7 @@ enum wt_kind {
 	/* ring 0 */
 	WT_KIND_LAUNCH = 1, /* struct wt_launch */
 	WT_KIND_CALL = 2, /* struct wt_call: every other hooked call, graph launches too */
+	WT_KIND_RANGE = 3, /* struct wt_range */
 	/* ring 1 */
 	WT_KIND_KERNEL = 16, /* struct wt_kernel */
 	WT_KIND_COPY = 17, /* struct wt_copy: memcpy and memset */
@@ -91,6 +92,38 @@ struct wt_call {
 	uint32_t reserved[11];
 };
 _Static_assert(sizeof(struct wt_call) == 112, "call record");
+
+enum wt_range_type {
+	WT_RANGE_PUSH = 1, /* pushed and popped by one thread: they nest */
+	WT_RANGE_START = 2, /* started and ended, perhaps by two threads: they need not nest */
+};
+
+#define WT_RANGE_NAME_CUT 0x01u /* the name went on */
+#define WT_RANGE_DOMAIN_CUT 0x02u
+
+#define WT_RANGE_TEXT_BYTES 80
+#define WT_RANGE_DOMAIN_BYTES 24 /* of them, at most */
+
+/*
+ * A named range of the application (NVTX), written when it ends, or without an end when the process
+ * does. The names are in the record and not in the name arena: programs make up to one a step
+ * ("step 4711"), and kernels need the arena.
+ */
+struct wt_range {
+	uint64_t start_ns;
+	uint64_t end_ns; /* 0: it was still open when the process ended */
+	uint32_t tid; /* that began it */
+	uint32_t end_tid; /* that ended it; 0: nobody */
+	uint16_t depth; /* of pushed ones: how many of the same thread and domain are around it */
+	uint8_t type; /* enum wt_range_type */
+	uint8_t flags; /* WT_RANGE_* */
+	uint8_t domain_bytes; /* 0: the default domain */
+	uint8_t name_bytes; /* 0: no name */
+	uint16_t reserved;
+	char text[WT_RANGE_TEXT_BYTES]; /* the domain's, then its own, UTF-8 as told, no NUL */
+};
+_Static_assert(sizeof(struct wt_range) == 112, "range record");
+_Static_assert(offsetof(struct wt_range, text) == 32, "range record");
 
 #define WT_KERNEL_DEVICE_LAUNCHED 0x01u /* launched from the device */
 #define WT_KERNEL_CARVEOUT_REQUESTED 0x02u /* `carveout` is what the launch asked for */

@@ -40,7 +40,7 @@
 
 #define WT_RECORDING_SUFFIX ".wtrec"
 #define WT_RECORDING_MAGIC UINT64_C(0x0a0d434552545789) /* 0x89 "WTREC" CR LF */
-#define WT_RECORDING_VERSION 1u
+#define WT_RECORDING_VERSION 2u
 #define WT_RECORDING_ENDIAN 0x01020304u
 #define WT_RECORDING_BLOCK_MAGIC 0x4b4c4257u /* "WBLK" */
 
@@ -127,7 +127,14 @@ _Static_assert(sizeof(struct wt_recording_process) == 64 + 136 + 512 + 3072, "re
 	X(app_profiler_sessions)                                                                   \
 	X(app_records_forwarded)                                                                   \
 	X(arena_used_bytes)                                                                        \
-	X(device_count)
+	X(device_count)                                                                            \
+	X(ranges_begun)                                                                            \
+	X(ranges_dropped)                                                                          \
+	X(ranges_early)                                                                            \
+	X(ranges_untracked)                                                                        \
+	X(ranges_unbalanced)
+
+#define WT_RECORDING_COUNTERS_V1 25u /* so many of them in blocks of version 1 */
 
 enum wt_recording_counter {
 #define X(name) WT_RECORDING_COUNTER_##name,

@@ -97,6 +97,18 @@ static void code_call(struct wt_recording_codec *codec, struct wt_recording_shap
 		remember_call(codec, r->entry_ns);
 }
 
+/* In the columns of calls, since it comes between them, at its end. */
+static void code_range(struct wt_recording_codec *codec, struct wt_recording_shape *shape,
+                       struct wt_range *r)
+{
+	uint64_t time_ns = r->end_ns - r->start_ns;
+
+	wt_codec_time(codec, WT_COLUMN_ENTRY, &r->end_ns, codec->call_end_ns);
+	wt_codec_time(codec, WT_COLUMN_RETURN, &time_ns, shape->time_ns);
+	r->start_ns = r->end_ns - time_ns;
+	shape->time_ns = time_ns;
+}
+
 enum { SPAN_KERNEL, SPAN_COPY, SPAN_SYNC, SPAN_OVERHEAD };
 
 /* Start, end and correlation id of what CUPTI timed. `from_ns`: where the start is expected. */
@@ -213,6 +225,7 @@ union record {
 	uint8_t bytes[WT_CELL_PAYLOAD_BYTES];
 	struct wt_launch launch;
 	struct wt_call call;
+	struct wt_range range;
 	struct wt_kernel kernel;
 	struct wt_copy copy;
 	struct wt_sync sync;
@@ -236,6 +249,9 @@ static void clear_varying(const struct wt_recording_shape_key *key, union record
 		break;
 	case WT_KIND_CALL:
 		memset(r, 0, offsetof(struct wt_call, result));
+		break;
+	case WT_KIND_RANGE:
+		r->range.start_ns = r->range.end_ns = 0;
 		break;
 	case WT_KIND_KERNEL:
 		memset(r, 0, offsetof(struct wt_kernel, context_id));
@@ -271,6 +287,9 @@ static void code_record(struct wt_recording_codec *codec, struct wt_recording_sh
 		break;
 	case WT_KIND_CALL:
 		code_call(codec, shape, &r->call);
+		break;
+	case WT_KIND_RANGE:
+		code_range(codec, shape, &r->range);
 		break;
 	case WT_KIND_KERNEL:
 		code_kernel(codec, shape, &r->kernel);
@@ -424,10 +443,15 @@ void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts 
 	wt_codec_value(codec, WT_COLUMN_FACTS, &now_ns, (uint64_t)codec->now_ns);
 	facts->now_ns = codec->now_ns = (int64_t)now_ns;
 	wt_codec_plain(codec, WT_COLUMN_FACTS, &count);
-	if (count != WT_RECORDING_COUNTER_MAX) /* more would be a newer version */
+	/* Counted block by block: a new daemon may go on with an old file. */
+	if (count != WT_RECORDING_COUNTER_MAX && count != WT_RECORDING_COUNTERS_V1)
 		wt_codec_keep_error(codec, -EBADMSG);
 	for (int i = 0; i < WT_RECORDING_COUNTER_MAX && !codec->error; i++) {
-		wt_codec_value(codec, WT_COLUMN_FACTS, &facts->counters[i], codec->counters[i]);
+		if ((uint64_t)i < count)
+			wt_codec_value(codec, WT_COLUMN_FACTS, &facts->counters[i],
+			               codec->counters[i]);
+		else
+			facts->counters[i] = 0;
 		codec->counters[i] = facts->counters[i];
 	}
 }

@@ -174,6 +174,13 @@ struct wt_producer {
 	_Atomic uint64_t device_count; /* entries of `device` that are whole (release) */
 	char cupti_path[WT_TEXT_BYTES]; /* written before armed_ns */
 
+	/* Named ranges: begun = recorded + dropped + early + untracked + still open. */
+	_Alignas(128) _Atomic uint64_t ranges_begun;
+	_Atomic uint64_t ranges_dropped; /* the ring had no room, or had to be left to launches */
+	_Atomic uint64_t ranges_early; /* ended before the first launch: nothing can be in them */
+	_Atomic uint64_t ranges_untracked; /* too deep, or too many open at once */
+	_Atomic uint64_t ranges_unbalanced; /* ends without a beginning; not in the sum */
+
 	_Alignas(4096) struct wt_device device[WT_DEVICES_MAX];
 };
 _Static_assert(sizeof(struct wt_producer) <= WT_GROUP_BYTES, "producer group");

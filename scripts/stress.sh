@@ -6,5 +6,5 @@ set -eu
 export top_srcdir top_builddir
 seed=$(date +%s)
 "$top_builddir/tests/unit/test_ledger_random" 100000 "$seed"
-RANDOM_PROGRAMS=${3:-500} RANDOM_SEED=$seed sh "$top_srcdir/tests/e2e/0850-random.sh"
+RANDOM_PROGRAMS=${3:-500} RANDOM_SEED=$seed sh "$top_srcdir/tests/e2e/0860-random.sh"
 exec sh "$top_srcdir/tests/e2e/kill9.sh" "${1:-500}" "${2:-200}"

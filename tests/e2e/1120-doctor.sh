@@ -154,6 +154,10 @@ WAVETAP=0 doctor 1
 says "^ FAIL WAVETAP WAVETAP=0"
 WAVETAP_SPAWN=0 doctor 0
 says "^ warn WAVETAP_SPAWN "
+WAVETAP_NVTX=0 doctor 0
+says "^ warn WAVETAP_NVTX "
+NVTX_INJECTION64_PATH=/opt/tool.so doctor 0
+says "^ warn other tools NVTX_INJECTION64_PATH=/opt/tool.so: .*named ranges are its own"
 WAVETAP_KEEP=lots doctor 0
 says "^ warn WAVETAP_KEEP \"lots\" is no number"
 WAVETAP_SHM_BYTES=5000 doctor 1

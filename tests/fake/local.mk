@@ -14,10 +14,12 @@ check_PROGRAMS += \
 	tests/fake/app_launch \
 	tests/fake/app_launch_link \
 	tests/fake/app_multi \
+	tests/fake/app_nvtx \
 	tests/fake/app_profiler \
 	tests/fake/app_random \
 	tests/fake/app_tree \
 	tests/fake/fake_counters \
+	tests/fake/inject_nvtx.so \
 	tests/fake/inject_rude.so
 
 tests_fake_libcuda_so_1_SOURCES = \
@@ -53,6 +55,10 @@ tests_fake_libcupti_so_13_SOURCES = \
 tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
 tests_fake_libcupti_so_13_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcupti.so.13
 
+tests_fake_inject_nvtx_so_SOURCES = tests/fake/inject_nvtx.c
+tests_fake_inject_nvtx_so_CFLAGS = $(fake_cflags)
+tests_fake_inject_nvtx_so_LDFLAGS = $(fake_ldflags)
+
 tests_fake_inject_rude_so_SOURCES = tests/fake/inject_rude.c
 tests_fake_inject_rude_so_CFLAGS = $(fake_cflags)
 tests_fake_inject_rude_so_LDFLAGS = $(fake_ldflags)
@@ -66,6 +72,14 @@ tests_fake_app_launch_link_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
 tests_fake_app_launch_link_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_LINKED
 tests_fake_app_launch_link_LDADD = tests/fake/libcuda.so.1
 tests_fake_app_multi_SOURCES = tests/fake/app_multi.c $(fake_app_driver)
+tests_fake_app_nvtx_SOURCES = tests/fake/app_nvtx.c tests/fake/nvtx_client.h \
+	tests/fake/nvtx_vendor.h $(fake_app_driver)
+# The same over the vendor's own headers.
+if WT_HAVE_NVTX_HEADERS
+check_PROGRAMS += tests/fake/app_nvtx_vendor
+tests_fake_app_nvtx_vendor_SOURCES = $(tests_fake_app_nvtx_SOURCES)
+tests_fake_app_nvtx_vendor_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_NVTX_VENDOR -isystem $(NVTX_INCLUDE)
+endif
 tests_fake_app_profiler_SOURCES = tests/fake/app_profiler.c $(fake_app_driver)
 tests_fake_app_random_SOURCES = tests/fake/app_random.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_tree_SOURCES = tests/fake/app_tree.c
@@ -73,7 +87,7 @@ tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 
 # What the simulation must do, and our declarations against real headers.
 fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
-	tests/unit/test_abi
+	tests/unit/test_abi tests/unit/test_nvtx_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
 fake_case = tests/unit/fake_case.c tests/unit/fake_case.h
@@ -93,6 +107,12 @@ if WT_HAVE_CUDA_HEADERS
 tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_INCLUDE)
 else
 tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_CUDA_HEADERS
+endif
+tests_unit_test_nvtx_abi_SOURCES = tests/unit/test_nvtx_abi.c
+if WT_HAVE_NVTX_HEADERS
+tests_unit_test_nvtx_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(NVTX_INCLUDE)
+else
+tests_unit_test_nvtx_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_NVTX_HEADERS
 endif
 
 EXTRA_DIST += tests/fake/README.md

@@ -184,6 +184,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_by("diagnose", NULL, NULL, NULL, NULL);
 		read_by("diagnose", "--json", NULL, NULL, NULL);
 		break;
+	case 12:
+		read_by("ranks", NULL, NULL, NULL, NULL);
+		read_by("ranks", "--json", NULL, NULL, NULL);
+		read_by("gaps", "--by", "call", "--json", NULL);
+		break;
+	case 13:
+		read_by("sms", NULL, NULL, NULL, NULL);
+		read_by("sms", "--json", NULL, NULL, NULL);
+		read_by("top", "--by", "gap", "--group", "stream");
+		break;
+	case 14:
+		read_by("top", "--by", "latency", "--group", "graph");
+		read_by("top", "--by", "cv", "--group", "duration");
+		read_by("top", "--group", "step", "--json", NULL);
+		read_by("top", "--group", "class", "--csv", NULL);
+		break;
 	default:
 		read_by("status", NULL, NULL, NULL, NULL);
 		read_by("top", "--group=config", "--json", NULL, NULL);

@@ -3,8 +3,12 @@ EXTRA_DIST += \
 	tests/gpu/README.md \
 	tests/gpu/RESULTS.md \
 	tests/gpu/build.sh \
+	tests/gpu/causes.py \
+	tests/gpu/causes_check.py \
+	tests/gpu/causes_native.cu \
 	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
+	tests/gpu/check_ranges.py \
 	tests/gpu/check_truth.py \
 	tests/gpu/compare_train.py \
 	tests/gpu/cost_table.py \
@@ -14,6 +18,7 @@ EXTRA_DIST += \
 	tests/gpu/cover/cover_device.cu \
 	tests/gpu/cover/cover_jax.py \
 	tests/gpu/cover/cover_numba.py \
+	tests/gpu/cover/cover_nvtx.py \
 	tests/gpu/cover/cover_report.py \
 	tests/gpu/cover/cover_torch.py \
 	tests/gpu/cover/cover_triton.py \

@@ -11,7 +11,7 @@
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
-# Sections: occupancy waves tail gaps coverage link eager compile profiler profiler-compile
+# Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
 # preload-vs-run ranks cost; all of them by default; and, only if named, record: recordings for
 # tests/data into $OUT/recordings. Each workload runs under plain LD_PRELOAD= and,
 # but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
@@ -20,7 +20,7 @@
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
-SECTIONS='occupancy waves tail gaps coverage link eager compile profiler profiler-compile preload-vs-run'
+SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost"
 MORE_SECTIONS=record
 MODES='preload run'
@@ -180,8 +180,28 @@ section_gaps() {
   done
   judge gaps preload causes "$log.check" "$python" "$here/check_gaps.py" "$log.out" "$log.gaps" \
     "$log.ledger"
+  judge gaps preload findings "$log.findings" "$python" "$here/causes_check.py" "$build/wavetap" \
+    "$log.out" "$log.d"
   judge gaps preload loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+  cat "$log.check.txt" "$log.findings.txt"
+}
+
+# Programs in which one cause dominates: diagnose must name it first.
+section_causes() {
+  causes_of torch "$python" "$here/causes.py"
+  causes_of native "$build/causes_native"
+}
+
+# causes_of NAME COMMAND...: the program observed, and each of its parts judged.
+causes_of() {
+  log=$work/causes-$1 which=$1
+  shift
+  run_observed preload "$log.d" "$log" "$@"
+  ended causes "$which" "$log" $? || return
+  judge causes "$which" causes "$log.check" "$python" "$here/causes_check.py" "$build/wavetap" \
+    "$log.out" "$log.d"
   cat "$log.check.txt"
+  judge causes "$which" loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
 }
 
 # train_section NAME ARGUMENT...: train.py bare and observed: same work, nothing lost.
@@ -280,6 +300,46 @@ cost_of() {
   cat "$work/cost-$1.txt"
 }
 
+# Named ranges of torch.cuda.nvtx are the program's, and without wavetap nobody listens.
+section_nvtx() {
+  bare=$work/nvtx-bare
+  run_bare "$bare" "$python" "$here/cover/cover_nvtx.py"
+  ended nvtx bare "$bare" $? || return
+  report nvtx bare ok "$(grep '^returned' "$bare.out")"
+  judge nvtx bare 'nobody listens without wavetap' "$bare.heard" grep -c '^returned \[-2, -2, -2, -2\]' "$bare.out"
+  for mode in $MODES; do
+    log=$work/nvtx-$mode
+    run_observed "$mode" "$log.d" "$log" "$python" "$here/cover/cover_nvtx.py"
+    ended nvtx "$mode" "$log" $? || continue
+    judge nvtx "$mode" ranges "$log.ranges" "$python" "$here/check_ranges.py" "$log.out" "$log.d"
+    cat "$log.ranges.txt"
+    judge nvtx "$mode" loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+    for reader in ranges 'ranges --any-thread' 'top --range any:backward' 'steps --step-marker step'; do
+      # shellcheck disable=SC2086 # words of a command
+      env WAVETAP_DIR="$log.d" "$build/wavetap" $reader >"$log.read.txt" 2>&1 ||
+        report nvtx "$mode" FAIL "wavetap $reader: $(tail -n 1 "$log.read.txt")"
+      test "$mode" = run || cat "$log.read.txt"
+    done
+  done
+  # NVIDIA's libraries have ranges, too, once somebody listens: what that costs a training step, and which.
+  for pair in 1 2 3; do
+    for heard in 0 1; do
+      log=$work/nvtx-train-$heard-$pair
+      run_observed preload "$log.d" "$log" env WAVETAP_NVTX="$heard" "$python" "$here/train.py" eager --steps 60
+      ended nvtx "heard=$heard" "$log" $? || return
+      report nvtx "heard=$heard" ok "$(grep '^TRAIN' "$log.out" | tail -n 1)"
+    done
+  done
+  env WAVETAP_DIR="$log.d" "$build/wavetap" ranges --by count 2>&1 | head -n 30
+  # Another injection is left alone.
+  log=$work/nvtx-other
+  run_observed preload "$log.d" "$log" env NVTX_INJECTION64_PATH=/nonexistent/tool.so "$python" \
+    "$here/cover/cover_nvtx.py"
+  ended nvtx other "$log" $? || return
+  judge nvtx other 'nobody listens where another tool was named' "$log.heard" \
+    grep -c '^returned \[-2, -2, -2, -2\]' "$log.out"
+}
+
 . "$here/coverage.sh"
 . "$here/record.sh"
 
@@ -288,8 +348,10 @@ run_section() {
     occupancy) section_occupancy ;;
     waves | tail) truth_section "$1" ;;
     gaps) section_gaps ;;
+    causes) section_causes ;;
     coverage) section_coverage ;;
     link) section_link ;;
+    nvtx) section_nvtx ;;
     eager) train_section eager eager ;;
     compile) train_section compile compile ;;
     profiler) train_section profiler eager --steps 60 --profiler 3 ;;

@@ -29,12 +29,14 @@ if [ ! -f "$lib" ]; then
 	exit 0
 fi
 
-# Exports: the hook list, CUPTI's functions that we share, dlsym, the injection door, the marker.
+# Exports: the hook list, CUPTI's functions that we share, dlsym, the injection doors, getenv, the marker.
 {
 	sed -n 's/^WT_HOOK([0-9]*, *\([A-Za-z0-9_]*\),.*/\1/p' "$src/schema/wt_hooks.def"
 	sed -n 's/^WT_SHARED(\([A-Za-z0-9_]*\))$/\1/p' "$src/libintercept/cupti_exports.def"
 	echo dlsym
 	echo InitializeInjection
+	echo InitializeInjectionNvtx2
+	echo getenv
 	echo wavetap_marker
 } | sort >"$tmp/want"
 "$NM" -D --defined-only "$lib" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort >"$tmp/got"

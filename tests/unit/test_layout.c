@@ -48,6 +48,12 @@ static void test_records(void)
 	AT(wt_call, result, 48);
 	AT(wt_call, api, 60);
 	AT(wt_call, flags, 64);
+	SIZE(wt_range, 112);
+	AT(wt_range, tid, 16);
+	AT(wt_range, depth, 24);
+	AT(wt_range, type, 26);
+	AT(wt_range, domain_bytes, 28);
+	AT(wt_range, text, 32);
 	SIZE(wt_kernel, 112);
 	AT(wt_kernel, graph_node_id, 16);
 	AT(wt_kernel, correlation_id, 24);
@@ -109,6 +115,8 @@ static void test_segment(void)
 	AT(wt_producer, graph_launch_attempted, 640);
 	AT(wt_producer, launch_dropped, 768);
 	AT(wt_producer, capture, 896);
+	AT(wt_producer, cupti_path, 1072);
+	AT(wt_producer, ranges_begun, 2176);
 	AT(wt_producer, device, 4096);
 	SIZE(wt_producer, 4096 + 64 * 256);
 	AT(wt_consumer, head, 0);
@@ -129,6 +137,7 @@ static void test_numbers(void)
 {
 	is_i64(WT_SEGMENT_MAGIC, INT64_C(0x0031504154455657), "magic");
 	is_i64(WT_KIND_CLOCK, 22, "kinds");
+	is_i64(WT_KIND_RANGE, 3, "kinds");
 	is_i64(WT_REASON_DUPLICATE, 14, "reasons");
 	is_str(wt_api_name(1), "cuLaunchKernel", "api 1");
 	is_str(wt_api_name(20), "cuGraphLaunch", "api 20");

@@ -31,7 +31,7 @@ static uint64_t random64(void)
 static void make_cell(struct wt_cell *cell, enum wt_ring_index ring, uint64_t pos)
 {
 	static const uint16_t kinds[2][8] = {{WT_KIND_LAUNCH, WT_KIND_LAUNCH, WT_KIND_CALL,
-	                                      WT_KIND_LAUNCH, 0, 77, WT_KIND_LAUNCH, WT_KIND_CALL},
+	                                      WT_KIND_RANGE, 0, 77, WT_KIND_LAUNCH, WT_KIND_CALL},
 	                                     {WT_KIND_KERNEL, WT_KIND_COPY, WT_KIND_SYNC,
 	                                      WT_KIND_OVERHEAD, WT_KIND_CONTEXT, WT_KIND_LINK,
 	                                      WT_KIND_CLOCK, 999}};
@@ -469,9 +469,9 @@ static void test_heads(void)
 	file.length = 0;
 	recording_begin(&file);
 	head = (struct wt_recording_head *)file.bytes;
-	head->version = 2;
+	head->version = WT_RECORDING_VERSION + 1;
 	head->crc = wt_recording_head_crc(head);
-	check_head(&file, -ENOTSUP, "newer wavetap (format 2", "a newer version");
+	check_head(&file, -ENOTSUP, "newer wavetap (format 3", "a newer version");
 	head->version = 1;
 	head->endian = __builtin_bswap32(WT_RECORDING_ENDIAN);
 	check_head(&file, -ENOTSUP, "byte order", "another byte order");
@@ -488,10 +488,12 @@ static void test_golden(void)
 	is_i64(sizeof(struct wt_recording_head), 64, "head");
 	is_i64(sizeof(struct wt_recording_block_head), 56, "head of a block");
 	is_i64(sizeof(struct wt_recording_process), 3784, "process");
-	is_i64(WT_RECORDING_VERSION, 1, "version");
+	is_i64(WT_RECORDING_VERSION, 2, "version");
 	is_i64(WT_COLUMN_MAX, 48, "columns");
-	is_i64(WT_RECORDING_COUNTER_MAX, 25, "counters");
-	is_i64(WT_RECORDING_COUNTER_device_count, 24, "the last of them");
+	is_i64(WT_RECORDING_COUNTER_MAX, 30, "counters");
+	is_i64(WT_RECORDING_COUNTER_device_count, 24, "the last one of version 1");
+	is_i64(WT_RECORDING_COUNTERS_V1, 25, "so many had version 1");
+	is_i64(WT_RECORDING_COUNTER_ranges_unbalanced, 29, "the last of them");
 }
 
 int main(void)

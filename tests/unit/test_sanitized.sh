@@ -134,6 +134,10 @@ for how in dlsym getproc_v2 ptsz cudart; do
 done
 check captured "$launch" --threads 6 --launches 100 --capture
 stored captured kernels "$(value captured kernels)"
+check ranges "$build/tests/fake/app_nvtx" early steps threads cross domains deep unbalanced open
+stored ranges kernels "$(value ranges launches)"
+[ "$(value ranges returned)" = 0 ]
+ok $? "ranges: NVTX found the library"
 WAVETAP_CUPTI=0
 export WAVETAP_CUPTI
 check hooks-only "$launch" --threads 8 --launches 200
