@@ -145,7 +145,8 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 		}
 		if (row->end_ns <= row->start_ns) {
 			/* It ran, though not at that time: what it waited for is used up. */
-			load->device->kernels_refused++;
+			load->device->kernels_refused += row->start_ns >= load->ledger->start_ns &&
+			                                 row->start_ns <= load->ledger->end_ns;
 			rc = row->has_call ? wt_ledger_note_stream(load, row) : 0;
 			if (rc)
 				return rc;
