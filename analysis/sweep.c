@@ -133,6 +133,8 @@ static void give_slice(struct wt_sweep *sweep, int64_t until_ns)
 		give_shared(sweep, dt_ns, sms_wanted);
 	else
 		give_apart(sweep, dt_ns, sms_wanted, compute_count);
+	if (sweep->output.slice)
+		sweep->output.slice(sweep->output.arg, sweep->now_ns, until_ns, sms_wanted);
 	sweep->busy_ns += dt_ns;
 	sweep->now_ns = until_ns;
 }

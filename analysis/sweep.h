@@ -70,11 +70,16 @@ struct wt_sweep_gap {
 	uint64_t before_tag; /* 0 without a kernel before */
 };
 
-/* What comes out, in order of time. Anything but 0 stops the sweep and is returned. */
+/*
+ * What comes out, in order of time; NULL: not asked for. Anything but 0 stops the sweep and is
+ * returned.
+ */
 struct wt_sweep_output {
 	int (*kernel)(void *arg, int64_t id, const struct wt_sweep_share *share);
 	int (*gap)(void *arg, const struct wt_sweep_gap *gap);
 	void *arg;
+	/* Each slice in which somebody is resident; sms_wanted is O, which can be more than S. */
+	void (*slice)(void *arg, int64_t start_ns, int64_t end_ns, uint64_t sms_wanted);
 };
 
 struct wt_sweep_resident {

@@ -46,6 +46,8 @@ extern const struct wt_command wt_cmd_show;
 extern const struct wt_command wt_cmd_diagnose;
 extern const struct wt_command wt_cmd_timeline;
 extern const struct wt_command wt_cmd_gaps;
+extern const struct wt_command wt_cmd_ranks;
+extern const struct wt_command wt_cmd_sms;
 extern const struct wt_command wt_cmd_runs;
 extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;

@@ -15,6 +15,7 @@
 
 #include "analysis/interval.h"
 #include "cli/cli.h"
+#include "cli/copy_names.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
@@ -268,26 +269,6 @@ static const struct wt_table_column columns[] = {
         {"hidden", "HIDDEN%", WT_TABLE_RIGHT, 0, 0, 0},
 };
 
-/* CUpti_ActivityMemcpyKind, and 0 for memset. */
-static const char *direction_name(int kind)
-{
-	static const char *const names[] = {"memset", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-	                                    "AtoD",   "DtoA", "DtoD", "HtoH", "PtoP"};
-
-	return kind >= 0 && kind < (int)(sizeof(names) / sizeof(names[0])) ? names[kind] : "other";
-}
-
-/* CUpti_ActivityMemoryKind. */
-static const char *memory_name(int kind)
-{
-	static const char *const names[] = {"unknown",       "pageable",      "pinned",
-	                                    "device",        "array",         "managed",
-	                                    "device-static", "managed-static"};
-
-	return kind >= 0 && kind < (int)(sizeof(names) / sizeof(names[0])) ? names[kind]
-	                                                                   : "unknown";
-}
-
 static int compare(const void *left, const void *right, void *context)
 {
 	const struct group *a = left, *b = right;
@@ -308,14 +289,14 @@ static void add_row(struct wt_table *table, const struct group *group)
 	double hidden_ns = (double)(group->time_ns - group->exposed_ns);
 
 	if (group->kind)
-		snprintf(memory, sizeof(memory), "%s to %s", memory_name(group->src_kind),
-		         memory_name(group->dst_kind));
+		snprintf(memory, sizeof(memory), "%s to %s", wt_copy_memory_name(group->src_kind),
+		         wt_copy_memory_name(group->dst_kind));
 	else
-		snprintf(memory, sizeof(memory), "%s", memory_name(group->dst_kind));
+		snprintf(memory, sizeof(memory), "%s", wt_copy_memory_name(group->dst_kind));
 	snprintf(rate_text, sizeof(rate_text), "%.1f", rate / 1e9);
 	wt_table_row(table, 0);
 	wt_table_add_int(table, group->device_id, NULL);
-	wt_table_add_string(table, direction_name(group->kind), NULL);
+	wt_table_add_string(table, wt_copy_direction_name(group->kind), NULL);
 	wt_table_add_string(table, memory, NULL);
 	wt_table_add_int(table, group->count, wt_text_count(count, group->count));
 	wt_table_add_int(table, group->bytes, wt_text_bytes(bytes, (uint64_t)group->bytes));

@@ -12,15 +12,15 @@
 #include "cli/cli.h"
 #include "cli/diagnose.h"
 #include "cli/ledger_lines.h"
+#include "cli/parse_time.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
 #include "cli/text.h"
 
 #define DEFAULT_LIMIT 8
-#define DEFAULT_THRESHOLD_PERCENT 1.0
 
 struct diagnose_values {
-	const char *run, *threshold;
+	const char *run, *threshold, *overlap, *graph_gap;
 	int64_t limit;
 	struct wt_select_words select;
 	bool is_json;
@@ -29,6 +29,10 @@ struct diagnose_values {
 static const struct wt_option diagnose_options[] = {
         {"threshold", 't', WT_OPTION_TEXT, "PERCENT", offsetof(struct diagnose_values, threshold),
          NULL, "least share of SMs x wall that is worth a finding (default: 1%)"},
+        {"overlap", 0, WT_OPTION_TEXT, "PERCENT", offsetof(struct diagnose_values, overlap), NULL,
+         "copies that kernels hide to this share are fine (default: 65%)"},
+        {"graph-gap", 0, WT_OPTION_TEXT, "TIME", offsetof(struct diagnose_values, graph_gap), NULL,
+         "idle time between two graph launches that is a break (default: 12.8us)"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, limit), NULL,
          "findings to show, 0 for all (default: 8, all with --json)"},
         WT_SELECT_OPTIONS(struct diagnose_values, select),
@@ -39,20 +43,38 @@ static const struct wt_option diagnose_options[] = {
         {0},
 };
 
-/* "2", "2%", "0.5%": percent. */
-static int parse_threshold(const char *text, double *ret_percent)
+/* "2", "2%", "0.5%" as a share; left alone if there is no text. */
+static int parse_percent(const char *option, const char *text, double *share)
 {
+	double percent;
 	char *end;
 
-	*ret_percent = DEFAULT_THRESHOLD_PERCENT;
 	if (!text)
 		return WT_EXIT_FINE;
-	*ret_percent = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%")) ||
-	    !(*ret_percent >= 0 && *ret_percent <= 100))
+	percent = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 100))
 		return wt_cli_usage_error(
-		        "diagnose", "--threshold: \"%s\" is not a percentage from 0 to 100", text);
+		        "diagnose", "--%s: \"%s\" is not a percentage from 0 to 100", option, text);
+	*share = percent / 100;
 	return WT_EXIT_FINE;
+}
+
+static int parse_limits(const struct diagnose_values *values, struct wt_diagnose_limits *limits)
+{
+	int code;
+
+	*limits = (struct wt_diagnose_limits){.threshold = WT_DIAGNOSE_THRESHOLD_PERCENT / 100,
+	                                      .overlap = WT_DIAGNOSE_OVERLAP_PERCENT / 100,
+	                                      .graph_gap_ns = WT_DIAGNOSE_GRAPH_GAP_NS};
+	code = parse_percent("threshold", values->threshold, &limits->threshold);
+	if (!code)
+		code = parse_percent("overlap", values->overlap, &limits->overlap);
+	if (!code && values->graph_gap && wt_parse_time(values->graph_gap, &limits->graph_gap_ns))
+		code = wt_cli_usage_error(
+		        "diagnose",
+		        "--graph-gap: \"%s\" is no time with a unit, " WT_PARSE_TIME_UNITS,
+		        values->graph_gap);
+	return code;
 }
 
 /* ---- text */
@@ -68,7 +90,7 @@ static void print_finding(FILE *out, const struct wt_text_terminal *terminal, si
 	wt_text_percent(least, finding->stake_sm_ns, diagnosis->total_sm_ns);
 	wt_text_percent(most, finding->stake_max_sm_ns, diagnosis->total_sm_ns);
 	fputc('\n', out);
-	if (finding->stake_sm_ns == finding->stake_max_sm_ns)
+	if (!strcmp(least, most))
 		wt_phrase_add(&line, "%zu. %s%%", number, most);
 	else
 		wt_phrase_add(&line, "%zu. %s to %s%%", number, least, most);
@@ -84,31 +106,65 @@ static void print_finding(FILE *out, const struct wt_text_terminal *terminal, si
 	wt_phrase_end(&line);
 }
 
+/* Kernels that look wasteful and may be as they should. */
+static void print_left(const struct wt_text_terminal *terminal,
+                       const struct wt_diagnosis *diagnosis)
+{
+	struct wt_phrase line;
+
+	fputs("\nleft in peace:\n", stdout);
+	for (size_t i = 0; i < diagnosis->left_count; i++) {
+		const struct wt_left *left = &diagnosis->left[i];
+		char percent[WT_TEXT_NUMBER_BYTES];
+
+		wt_text_percent(percent, left->kernel_sm_ns, diagnosis->total_sm_ns);
+		wt_phrase_init(&line, stdout, terminal);
+		wt_phrase_words(&line, 9, "   %s%%  %s: %s", percent, left->kernel, left->reason);
+		wt_phrase_end(&line);
+	}
+}
+
+static void print_sum(const struct wt_text_terminal *terminal, const struct wt_diagnosis *diagnosis,
+                      size_t shown)
+{
+	char percent[WT_TEXT_NUMBER_BYTES];
+	struct wt_phrase line;
+	double sum = 0;
+
+	for (size_t i = 0; i < diagnosis->count; i++)
+		sum += diagnosis->findings[i].stake_max_sm_ns;
+	wt_phrase_init(&line, stdout, terminal);
+	if (shown < diagnosis->count)
+		wt_phrase_add(&line, "%zu more with --limit 0", diagnosis->count - shown);
+	wt_phrase_add(&line,
+	              "Stakes are bounds of SM-time, and no two count the same: together at most "
+	              "%s%% of SMs x wall.",
+	              wt_text_percent(percent, sum, diagnosis->total_sm_ns));
+	wt_phrase_add(&line, "What one gives up another may show.");
+	wt_phrase_end(&line);
+}
+
 static void print_text(const struct wt_ledger_view *view, const struct wt_diagnosis *diagnosis,
-                       double percent, size_t limit)
+                       const struct wt_diagnose_limits *limits, size_t limit)
 {
 	struct wt_text_terminal terminal;
 	size_t shown = diagnosis->count < limit ? diagnosis->count : limit;
 	double sms = 0;
-	struct wt_phrase line;
 
 	for (size_t i = 0; i < view->ledger.device_count; i++)
 		sms += (double)view->ledger.devices[i].sms;
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
 	if (!diagnosis->count)
-		printf("nothing above %.4g%% of SMs x wall\n", percent);
+		printf("nothing above %.4g%% of SM-time\n", 100 * limits->threshold);
 	for (size_t i = 0; i < shown; i++)
 		print_finding(stdout, &terminal, i + 1, diagnosis, &diagnosis->findings[i], sms);
-	if (diagnosis->count)
+	if (diagnosis->left_count)
+		print_left(&terminal, diagnosis);
+	if (diagnosis->count) {
 		fputc('\n', stdout);
-	wt_phrase_init(&line, stdout, &terminal);
-	if (shown < diagnosis->count)
-		wt_phrase_add(&line, "%zu more with --limit 0", diagnosis->count - shown);
-	wt_phrase_add(&line,
-	              "Stakes are bounds, of SMs x wall. Gaps and kernels do not overlap; what one "
-	              "gives up another may show.");
-	wt_phrase_end(&line);
+		print_sum(&terminal, diagnosis, shown);
+	}
 	wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 }
 
@@ -148,8 +204,25 @@ static void put_finding(struct wt_json *json, const struct wt_diagnosis *diagnos
 	wt_json_object_end(json);
 }
 
+static void put_left(struct wt_json *json, const struct wt_diagnosis *diagnosis)
+{
+	wt_json_key(json, "left_in_peace");
+	wt_json_array_begin(json);
+	for (size_t i = 0; i < diagnosis->left_count; i++) {
+		wt_json_object_begin(json);
+		wt_json_key(json, "kernel_id");
+		wt_json_int(json, diagnosis->left[i].kernel_id);
+		put_string(json, "kernel", diagnosis->left[i].kernel);
+		wt_json_key(json, "kernel_sm_us");
+		wt_json_fixed(json, diagnosis->left[i].kernel_sm_ns / 1e3, 3);
+		put_string(json, "reason", diagnosis->left[i].reason);
+		wt_json_object_end(json);
+	}
+	wt_json_array_end(json);
+}
+
 static int print_json(const struct wt_ledger_view *view, const struct wt_diagnosis *diagnosis,
-                      double percent, size_t limit)
+                      const struct wt_diagnose_limits *limits, size_t limit)
 {
 	struct wt_json json;
 
@@ -157,12 +230,17 @@ static int print_json(const struct wt_ledger_view *view, const struct wt_diagnos
 	wt_json_object_begin(&json);
 	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
 	wt_json_key(&json, "threshold");
-	wt_json_fixed(&json, percent / 100, 6);
+	wt_json_fixed(&json, limits->threshold, 6);
+	wt_json_key(&json, "overlap");
+	wt_json_fixed(&json, limits->overlap, 6);
+	wt_json_key(&json, "graph_gap_ns");
+	wt_json_int(&json, limits->graph_gap_ns);
 	wt_json_key(&json, "findings");
 	wt_json_array_begin(&json);
 	for (size_t i = 0; i < diagnosis->count && i < limit; i++)
 		put_finding(&json, diagnosis, &diagnosis->findings[i]);
 	wt_json_array_end(&json);
+	put_left(&json, diagnosis);
 	wt_json_object_end(&json);
 	return wt_cli_output_result(wt_json_finish(&json));
 }
@@ -170,13 +248,13 @@ static int print_json(const struct wt_ledger_view *view, const struct wt_diagnos
 /* ---- the command */
 
 static int diagnose(const struct diagnose_values *values, struct wt_ledger_view *view,
-                    double percent)
+                    struct wt_gaps *gaps, const struct wt_diagnose_limits *limits)
 {
 	struct wt_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 	int64_t limit = values->limit >= 0 ? values->limit : values->is_json ? 0 : DEFAULT_LIMIT;
 	size_t shown = limit ? (size_t)limit : SIZE_MAX;
 	int code = WT_EXIT_FINE;
-	int rc = diagnosis ? wt_diagnose(view->run.db, &view->ledger, percent / 100, diagnosis)
+	int rc = diagnosis ? wt_diagnose(view->run.db, &view->ledger, gaps, limits, diagnosis)
 	                   : -ENOMEM;
 
 	if (rc) {
@@ -184,9 +262,9 @@ static int diagnose(const struct diagnose_values *values, struct wt_ledger_view 
 		             rc == -EIO ? diagnosis->problem : strerror(-rc));
 		code = WT_EXIT_FAILED;
 	} else if (values->is_json) {
-		code = print_json(view, diagnosis, percent, shown);
+		code = print_json(view, diagnosis, limits, shown);
 	} else {
-		print_text(view, diagnosis, percent, shown);
+		print_text(view, diagnosis, limits, shown);
 	}
 	free(diagnosis);
 	return code;
@@ -196,14 +274,18 @@ static int run_diagnose(void *opaque, int operand_count, char **operands)
 {
 	const struct diagnose_values *values = opaque;
 	struct wt_ledger_view view = {0};
+	struct wt_ledger_observer observer;
+	struct wt_diagnose_limits limits;
 	struct wt_select select;
-	double percent;
-	int code = parse_threshold(values->threshold, &percent);
+	struct wt_gaps gaps;
+	int code = parse_limits(values, &limits);
 
 	(void)operand_count;
 	(void)operands;
 	if (code)
 		return code;
+	wt_gaps_init(&gaps, limits.graph_gap_ns);
+	wt_gaps_observe(&gaps, &observer);
 	code = wt_select_parse("diagnose", &values->select, &select);
 	wt_select_prefer_steady(&select);
 	if (!code && values->select.kernel) {
@@ -212,11 +294,12 @@ static int run_diagnose(void *opaque, int operand_count, char **operands)
 		code = WT_EXIT_NO_DATA;
 	}
 	if (!code)
-		code = wt_ledger_open(values->run, &select, &view);
+		code = wt_ledger_open_observed(values->run, &select, &observer, &view);
 	if (!code)
 		code = wt_select_hide_kernels(&select, &view.run);
 	if (!code)
-		code = diagnose(values, &view, percent);
+		code = diagnose(values, &view, &gaps, &limits);
+	wt_gaps_fini(&gaps);
 	wt_ledger_close(&view);
 	wt_select_fini(&select);
 	return code;
@@ -227,7 +310,9 @@ const struct wt_command wt_cmd_diagnose = {
         .summary = "what costs most SM-time, why, and what to try",
         .details =
                 "Ranks findings by the SM-time at stake: small grids, partial waves, launch-bound\n"
-                "stretches, waiting, allocation, copies that nothing hides, uneven launches.\n",
+                "stretches, chains of small kernels, graph breaks, waiting, late compilation,\n"
+                "allocation, data loading, copies and collectives that nothing hides, ranks that\n"
+                "wait for each other, uneven launches. No two count the same SM-time.\n",
         .options = diagnose_options,
         .values_bytes = sizeof(struct diagnose_values),
         .run = run_diagnose,

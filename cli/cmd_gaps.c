@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/gap_calls.h"
+#include "cli/gap_calls_table.h"
 #include "cli/kernel_name.h"
 #include "cli/ledger_lines.h"
 #include "cli/phrase.h"
@@ -21,7 +23,7 @@
 
 #define DEFAULT_LIMIT 20
 
-enum gaps_by { BY_CAUSE, BY_KERNEL };
+enum gaps_by { BY_CAUSE, BY_KERNEL, BY_CALL };
 
 struct gaps_values {
 	const char *run;
@@ -35,7 +37,7 @@ struct gaps_values {
 static const struct wt_choice by_choices[] = {
         {"cause", "one row per cause (default)", 0},
         {"kernel", "one row per kernel that ended a gap", 0},
-        {"call", NULL, 1},
+        {"call", "one row per call that the launching thread sat in, or none", 0},
         {0},
 };
 
@@ -348,28 +350,46 @@ static int print_rows(const struct gaps_values *values, const struct wt_ledger_v
 	return rc;
 }
 
-static int print_gaps(const struct gaps_values *values, struct wt_ledger_view *view)
+static struct wt_table *call_table(const struct wt_ledger *ledger, const struct wt_gap_calls *calls,
+                                   char **names, size_t limit, const struct sums *sums,
+                                   const struct wt_top_unit *unit)
+{
+	const struct wt_gap_calls_style style = {
+	        .unit = *unit,
+	        .total_sm_ns = sums->total_sm_ns,
+	        .sms = sums->sms,
+	        .limit = limit,
+	        .names = names,
+	};
+
+	return wt_gap_calls_table(calls, ledger, &style);
+}
+
+static int print_gaps(const struct gaps_values *values, struct wt_ledger_view *view,
+                      const struct wt_gap_calls *calls)
 {
 	bool is_text = !values->is_json && !values->is_csv;
-	int64_t limit = values->limit >= 0 ? values->limit : is_text ? DEFAULT_LIMIT : 0;
+	int64_t rows = values->limit >= 0 ? values->limit : is_text ? DEFAULT_LIMIT : 0;
+	size_t limit = rows ? (size_t)rows : SIZE_MAX;
 	struct wt_top_unit unit;
-	struct wt_table *table;
+	struct wt_table *table = NULL;
 	char **names = NULL;
 	struct sums sums;
 	int rc = -ENOMEM;
 
 	sum_up(&view->ledger, &sums);
 	unit = wt_top_choose_unit((double)sums.gap_sm_ns / sums.sms);
-	if (values->by == BY_CAUSE) {
-		table = cause_table(&sums, &unit);
-	} else {
+	if (values->by == BY_KERNEL)
 		qsort(view->ledger.kernels, view->ledger.kernel_count,
 		      sizeof(*view->ledger.kernels), by_gap);
+	if (values->by != BY_CAUSE)
 		names = name_kernels(&view->ledger, values->has_full_names);
-		table = names ? kernel_table(&view->ledger, names, limit ? (size_t)limit : SIZE_MAX,
-		                             &sums, &unit)
-		              : NULL;
-	}
+	if (values->by == BY_CAUSE)
+		table = cause_table(&sums, &unit);
+	else if (names && values->by == BY_KERNEL)
+		table = kernel_table(&view->ledger, names, limit, &sums, &unit);
+	else if (names)
+		table = call_table(&view->ledger, calls, names, limit, &sums, &unit);
 	if (table)
 		rc = print_rows(values, view, table, &sums, &unit);
 	wt_table_destroy(table);
@@ -377,10 +397,34 @@ static int print_gaps(const struct gaps_values *values, struct wt_ledger_view *v
 	return wt_cli_output_result(rc);
 }
 
+static int load_and_print(const struct gaps_values *values, struct wt_select *select)
+{
+	struct wt_gap_calls calls = {.select = select};
+	const struct wt_ledger_observer observer = wt_gap_calls_observer(&calls);
+	struct wt_ledger_view view = {0};
+	int code = wt_ledger_open_observed(values->run, select,
+	                                   values->by == BY_CALL ? &observer : NULL, &view);
+	int rc = 0;
+
+	if (!code)
+		rc = keep_selected(&view);
+	if (!code && !rc)
+		rc = wt_gap_calls_finish(&calls, view.run.db);
+	if (rc) {
+		wt_cli_error("%s: %s", view.run.info.path,
+		             rc == -EIO ? sqlite3_errmsg(view.run.db) : strerror(-rc));
+		code = WT_EXIT_FAILED;
+	}
+	if (!code)
+		code = print_gaps(values, &view, &calls);
+	wt_gap_calls_fini(&calls);
+	wt_ledger_close(&view);
+	return code;
+}
+
 static int run_gaps(void *opaque, int operand_count, char **operands)
 {
 	const struct gaps_values *values = opaque;
-	struct wt_ledger_view view = {0};
 	struct wt_select select;
 	int code;
 
@@ -391,14 +435,7 @@ static int run_gaps(void *opaque, int operand_count, char **operands)
 	code = wt_select_parse("gaps", &values->select, &select);
 	wt_select_prefer_steady(&select);
 	if (!code)
-		code = wt_ledger_open(values->run, &select, &view);
-	if (!code && keep_selected(&view)) {
-		wt_cli_error("%s: %s", view.run.info.path, sqlite3_errmsg(view.run.db));
-		code = WT_EXIT_FAILED;
-	}
-	if (!code)
-		code = print_gaps(values, &view);
-	wt_ledger_close(&view);
+		code = load_and_print(values, &select);
 	wt_select_fini(&select);
 	return code;
 }
@@ -406,9 +443,8 @@ static int run_gaps(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_gaps = {
         .name = "gaps",
         .summary = "why no kernel ran",
-        .details =
-                "Splits the time in which a device ran no kernel by cause, or by the kernel that\n"
-                "ended the gap.\n",
+        .details = "Splits the time in which a device ran no kernel by cause, by the kernel that\n"
+                   "ended the gap, or by what the thread that launched it did meanwhile.\n",
         .options = gaps_options,
         .values_bytes = sizeof(struct gaps_values),
         .run = run_gaps,

@@ -268,7 +268,7 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 {
 	const struct wt_select_words all = {0};
 	struct wt_select select;
-	const struct wt_report_query query = {.select = &select};
+	const struct wt_report_query query = {.gaps = WT_REPORT_IF_CHEAP, .select = &select};
 	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
 	struct wt_report report;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/steps.h"
+#include "cli/steps_times.h"
 #include "cli/table.h"
 #include "cli/top_json.h"
 
@@ -43,76 +43,6 @@ static const struct wt_option steps_options[] = {
         {0},
 };
 
-/* ---- statistics */
-
-/* Of the steady steps, in ns. */
-struct times {
-	int64_t count, min_ns, median_ns, max_ns;
-	double mean_ns, deviation_ns; /* of the population */
-	int64_t median_busy_ns, median_launches;
-};
-
-static int by_value(const void *left, const void *right)
-{
-	int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-static int64_t time_of(const struct wt_run_step *step)
-{
-	return step->end_ns - step->start_ns;
-}
-
-static int64_t busy_of(const struct wt_run_step *step)
-{
-	return step->busy_ns;
-}
-
-static int64_t launches_of(const struct wt_run_step *step)
-{
-	return step->launches;
-}
-
-/* Nearest rank of the steady ones; sorts them into `values`. */
-static int64_t median_of(const struct wt_run_steps *steps,
-                         int64_t (*get)(const struct wt_run_step *), int64_t *values)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < steps->count; i++)
-		if (steps->steps[i].is_steady)
-			values[count++] = get(&steps->steps[i]);
-	qsort(values, count, sizeof(*values), by_value);
-	return count ? values[(count - 1) / 2] : 0;
-}
-
-static int compute_times(const struct wt_run_steps *steps, struct times *times)
-{
-	int64_t *values = calloc(steps->count + 1, sizeof(*values));
-	double squares = 0;
-
-	*times = (struct times){0};
-	if (!values)
-		return -ENOMEM;
-	times->count = (int64_t)steps->found.steady_count;
-	times->median_busy_ns = median_of(steps, busy_of, values);
-	times->median_launches = median_of(steps, launches_of, values);
-	times->median_ns = median_of(steps, time_of, values);
-	if (times->count) {
-		times->min_ns = values[0];
-		times->max_ns = values[times->count - 1];
-		for (int64_t i = 0; i < times->count; i++)
-			times->mean_ns += (double)values[i] / (double)times->count;
-		for (int64_t i = 0; i < times->count; i++)
-			squares += ((double)values[i] - times->mean_ns) *
-			           ((double)values[i] - times->mean_ns);
-		times->deviation_ns = sqrt(squares / (double)times->count);
-	}
-	free(values);
-	return 0;
-}
-
 /* ---- rows */
 
 static const struct wt_table_column columns[] = {
@@ -129,11 +59,9 @@ static const struct wt_table_column columns[] = {
         {"more_gap_ns", "IN GAPS", WT_TABLE_RIGHT, 0, 0, 0},
 };
 
-static const char *kind_of(const struct wt_run_steps *steps, size_t i)
+static int64_t time_of(const struct wt_run_step *step)
 {
-	if (steps->steps[i].is_steady)
-		return "steady";
-	return i < steps->found.steady_first || !steps->found.steady_count ? "start-up" : "odd";
+	return step->end_ns - step->start_ns;
 }
 
 static void add_signed(struct wt_table *table, int64_t ns)
@@ -149,7 +77,7 @@ static void add_signed(struct wt_table *table, int64_t ns)
 }
 
 static void add_row(struct wt_table *table, const struct wt_run_steps *steps, size_t i,
-                    const struct times *times)
+                    const struct wt_step_times *times)
 {
 	const struct wt_run_step *step = &steps->steps[i];
 	int64_t time_ns = time_of(step), more_ns = time_ns - times->median_ns;
@@ -158,7 +86,7 @@ static void add_row(struct wt_table *table, const struct wt_run_steps *steps, si
 
 	wt_table_row(table, 0);
 	wt_table_add_int(table, (int64_t)i + 1, NULL);
-	wt_table_add_string(table, kind_of(steps, i), NULL);
+	wt_table_add_string(table, wt_run_step_kind(steps, i), NULL);
 	wt_table_add_int(table, step->start_ns, NULL);
 	wt_table_add_int(table, step->end_ns, NULL);
 	wt_table_add_int(table, time_ns, wt_text_ns(a, time_ns));
@@ -190,8 +118,8 @@ static int by_slowness(const void *left, const void *right, void *context)
 }
 
 /* The slowest `limit` steps, slowest first; limit < 0: all, in order. NULL: out of memory. */
-static struct wt_table *make_table(const struct wt_run_steps *steps, const struct times *times,
-                                   int64_t limit)
+static struct wt_table *make_table(const struct wt_run_steps *steps,
+                                   const struct wt_step_times *times, int64_t limit)
 {
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t *order = calloc(steps->count + 1, sizeof(*order));
@@ -220,7 +148,7 @@ struct view {
 	const struct wt_run_file *run;
 	const struct wt_run_steps *steps;
 	const struct wt_report *losses;
-	struct times times;
+	struct wt_step_times times;
 };
 
 static const char *beginning_of(const struct wt_run_steps *steps)
@@ -244,7 +172,7 @@ static void put_number(struct wt_json *json, const char *key, int64_t value, boo
 static void put_steady(struct wt_json *json, const struct view *view)
 {
 	const struct wt_run_steps *steps = view->steps;
-	const struct times *times = &view->times;
+	const struct wt_step_times *times = &view->times;
 
 	wt_json_key(json, "steady");
 	if (!times->count) {
@@ -352,7 +280,7 @@ static void print_head(struct wt_phrase *line, const struct view *view)
 static void print_steady(struct wt_phrase *line, const struct view *view)
 {
 	const struct wt_run_steps *steps = view->steps;
-	const struct times *times = &view->times;
+	const struct wt_step_times *times = &view->times;
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 
 	if (!times->count) {
@@ -430,7 +358,7 @@ static int print_steps(const struct steps_values *values, struct view *view)
 	bool is_found = view->steps->found.reason == WT_STEPS_FOUND;
 	int64_t limit = values->slowest;
 	struct wt_table *table;
-	int rc = compute_times(view->steps, &view->times);
+	int rc = wt_step_times_compute(view->steps, &view->times);
 
 	if (rc)
 		return wt_cli_output_result(rc);

@@ -36,10 +36,10 @@ static const struct wt_choice by_choices[] = {
         {"wave", "partial last waves", 0},
         {"time", "summed durations", 0},
         {"launches", "number of launches", 0},
-        {"straggle", NULL, 1},
-        {"gap", NULL, 1},
-        {"latency", NULL, 1},
-        {"cv", NULL, 1},
+        {"straggle", "unequal blocks: needs a measurement, which no run has yet", 0},
+        {"gap", "time without a kernel before those of the row", 0},
+        {"latency", "mean time from launch call to start of the kernel", 0},
+        {"cv", "deviation of the durations by their mean", 0},
         {0},
 };
 
@@ -50,13 +50,13 @@ static const struct wt_choice group_choices[] = {
         {"device", "one row per device", 0},
         {"process", "one row per process", 0},
         {"rank", "one row per rank of the job", 0},
-        {"step", NULL, 1},
-        {"range", NULL, 1},
-        {"stream", NULL, 1},
-        {"graph", NULL, 1},
-        {"phase", NULL, 1},
-        {"duration", NULL, 1},
-        {"class", NULL, 1},
+        {"step", "one row per step, if steps are found", 0},
+        {"range", "one row per range that the program marked", 0},
+        {"stream", "one row per stream", 0},
+        {"graph", "one row per CUDA graph", 0},
+        {"phase", "one row per phase of the steps", 0},
+        {"duration", "kernels under 1 us, 1 to 10 us, ...", 0},
+        {"class", "one row per kind of kernel, by words in its name", 0},
         {0},
 };
 
@@ -87,6 +87,12 @@ static int check_values(const struct top_values *values)
 	if (values->columns && (values->is_json || values->is_csv))
 		return wt_cli_usage_error("top",
 		                          "--columns shapes the table; --json and --csv have all");
+	if (values->by == WT_REPORT_BY_STRAGGLE) {
+		wt_cli_error(
+		        "--by straggle: blocks of unequal length need a measurement, and no run"
+		        " has that evidence yet; --by tail-idle ranks what the model knows");
+		return WT_EXIT_NO_DATA;
+	}
 	return WT_EXIT_FINE;
 }
 
@@ -110,7 +116,9 @@ static void next_command(const struct top_values *values, const struct wt_report
 	if (strlen(run) > NEXT_RUN_MAX)
 		run = "RUN";
 
-	if (wt_report_is_sum((enum wt_report_group)values->group))
+	if (values->by == WT_REPORT_BY_GAP)
+		snprintf(text, text_bytes, "wavetap gaps%s%s --by call", option, run);
+	else if (wt_report_is_sum((enum wt_report_group)values->group))
 		snprintf(text, text_bytes, "wavetap top%s%s --group kernel", option, run);
 	else
 		snprintf(text, text_bytes, "wavetap show%s%s id:%" PRId64 ", wavetap diagnose%s%s",
@@ -165,16 +173,30 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	        .select = select,
 	        .has_full_names = values->has_full_names,
 	};
+	const struct wt_top_style style = {
+	        .by = query.by, .group = query.group, .columns = values->columns};
 	struct wt_report report;
 	int code = wt_select_apply(select, run);
 	int rc;
 
 	if (code)
 		return code;
+	wt_top_needs(&style, &query.gaps, &query.latency);
+	if ((values->is_json || values->is_csv) && query.latency == WT_REPORT_NOT_NEEDED)
+		query.latency = WT_REPORT_IF_CHEAP;
 	rc = wt_report_load(run->db, &query, &report);
-	if (rc) {
+	if (rc == -ENODATA) {
+		wt_cli_error("--group %s: run %s has %s", group_choices[values->group].word,
+		             run->info.id, report.problem);
+		code = WT_EXIT_NO_DATA;
+	} else if (rc) {
 		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? report.problem : strerror(-rc));
 		code = WT_EXIT_FAILED;
+	} else if (query.by == WT_REPORT_BY_LATENCY && report.row_count &&
+	           !report.total.latency_launches) {
+		wt_cli_error("--by latency: no launch %s has a call of its own that is known",
+		             report.select ? "selected" : "of the run");
+		code = WT_EXIT_NO_DATA;
 	} else {
 		code = print_report(values, run, &report);
 	}
@@ -199,6 +221,13 @@ static int run_top(void *opaque, int operand_count, char **operands)
 		return code;
 	code = wt_select_parse("top", &values->select, &select);
 	wt_select_prefer_steady(&select);
+	if (!code && values->columns) {
+		const struct wt_top_style style = {.group = (enum wt_report_group)values->group,
+		                                   .columns = values->columns};
+
+		if (wt_top_check_columns(&style))
+			code = WT_EXIT_USAGE;
+	}
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {

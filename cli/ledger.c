@@ -17,7 +17,8 @@
 static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
         " c.blocks, c.resident_blocks, c.sm_count, e.graph_id IS NOT NULL, e.launch_seq,"
-        " l.entry_ns, l.return_ns, l.thread32, l.stream"
+        " l.entry_ns, l.return_ns, l.thread32, l.stream, l.api, c.config_id, e.context_id,"
+        " e.stream_id, e.graph_id, e.exec_id"
         " FROM main.kernel_exec e JOIN config c USING (config_id) LEFT JOIN launch_call l"
         " ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq"
         " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns"
@@ -43,7 +44,13 @@ static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts,
 	        .call = {.entry_ns = sqlite3_column_int64(s, 11),
 	                 .return_ns = sqlite3_column_int64(s, 12),
 	                 .thread32 = (uint32_t)sqlite3_column_int64(s, 13),
-	                 .stream = (uint64_t)sqlite3_column_int64(s, 14)},
+	                 .stream = (uint64_t)sqlite3_column_int64(s, 14),
+	                 .api = (int32_t)sqlite3_column_int64(s, 15)},
+	        .config_id = sqlite3_column_int64(s, 16),
+	        .context_id = sqlite3_column_int64(s, 17),
+	        .stream_id = sqlite3_column_int64(s, 18),
+	        .graph_id = sqlite3_column_int(s, 9) ? sqlite3_column_int64(s, 19) : -1,
+	        .exec_id = sqlite3_column_int64(s, 20),
 	};
 	if (row->is_graph_node && sqlite3_column_type(s, 10) != SQLITE_NULL)
 		row->has_call =
@@ -52,13 +59,20 @@ static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts,
 
 /* ---- kernels */
 
+/* What the sweep calls a kernel: its process and its index among the ledger's kernels. */
+#define SWEEP_ID_BITS 32
+#define SWEEP_PROCESSES_MAX (INT64_C(1) << 30)
+
 static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *share)
 {
 	struct wt_ledger_loading *load = arg;
-	struct wt_sweep_share *sum = &load->ledger->kernels[id].share;
+	const struct wt_ledger_observer *observer = load->observer;
+	struct wt_ledger_kernel *kernel =
+	        &load->ledger->kernels[id & ((INT64_C(1) << SWEEP_ID_BITS) - 1)];
+	struct wt_sweep_share *sum = &kernel->share;
 
-	load->ledger->kernels[id].launches++;
-	load->ledger->kernels[id].launches_underfilled += share->underfill_sm_ns > 0;
+	kernel->launches++;
+	kernel->launches_underfilled += share->underfill_sm_ns > 0;
 	sum->active_sm_ns += share->active_sm_ns;
 	sum->active_comm_sm_ns += share->active_comm_sm_ns;
 	sum->underfill_sm_ns += share->underfill_sm_ns;
@@ -66,7 +80,16 @@ static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *share)
 	sum->wave_max_sm_ns += share->wave_max_sm_ns;
 	sum->unjudged_sm_ns += share->unjudged_sm_ns;
 	sum->comm_sm_ns += share->comm_sm_ns;
-	return 0;
+	if (!observer || !observer->share)
+		return 0;
+	return observer->share(observer->arg, load->device, id >> SWEEP_ID_BITS, share);
+}
+
+static void on_slice(void *arg, int64_t start_ns, int64_t end_ns, uint64_t sms_wanted)
+{
+	struct wt_ledger_loading *load = arg;
+
+	load->observer->slice(load->observer->arg, load->device, end_ns - start_ns, sms_wanted);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -79,7 +102,7 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 {
 	const struct wt_ledger *ledger = load->ledger;
 	struct wt_sweep_kernel kernel = {
-	        .id = (int64_t)load->next_at,
+	        .id = row->process_id << SWEEP_ID_BITS | (int64_t)load->next_at,
 	        .tag = wt_ledger_graph_tag(row),
 	        .start_ns = row->start_ns > ledger->start_ns ? row->start_ns : ledger->start_ns,
 	        .end_ns = least(row->end_ns, ledger->end_ns),
@@ -91,13 +114,18 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .is_judged = row->is_judged,
 	        .is_collective = load->is_collective[load->next_at],
 	};
-	int rc = wt_sweep_add(&load->sweep, &kernel);
+	const struct wt_ledger_observer *observer = load->observer;
+	int rc = -EINVAL;
 
+	if (row->process_id >= 0 && row->process_id < SWEEP_PROCESSES_MAX)
+		rc = wt_sweep_add(&load->sweep, &kernel);
 	if (rc == -EINVAL || rc == -EBUSY) {
 		load->device->kernels_refused++;
 		return 0;
 	}
 	load->device->kernels++;
+	if (!rc && observer && observer->row)
+		rc = observer->row(observer->arg, load->device, row, kernel.is_collective);
 	return rc;
 }
 
@@ -134,7 +162,12 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 
 static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *device)
 {
-	const struct wt_sweep_output output = {on_kernel, wt_ledger_on_gap, load};
+	const struct wt_sweep_output output = {
+	        .kernel = on_kernel,
+	        .gap = wt_ledger_on_gap,
+	        .arg = load,
+	        .slice = load->observer && load->observer->slice ? on_slice : NULL,
+	};
 	const struct wt_ledger *ledger = load->ledger;
 	int64_t gap_ns = 0;
 	struct wt_ledger_row row;
@@ -287,6 +320,8 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
 		rc = wt_facts_load(load->db, &load->facts);
+	if (!rc && load->observer && load->observer->begin)
+		rc = load->observer->begin(load->observer->arg, load->db, load->ledger);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
 		rc = load_device(load, &load->ledger->devices[i]);
 	return rc;
@@ -306,13 +341,8 @@ static void drop_unused(struct wt_ledger *ledger)
 	ledger->kernel_count = kept;
 }
 
-int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
-{
-	return wt_ledger_load_buckets(db, select, 0, ledger);
-}
-
-int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
-                           struct wt_ledger *ledger)
+static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
+                       const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
 {
 	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
@@ -322,6 +352,7 @@ int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t 
 		return rc;
 	load->db = db;
 	load->ledger = ledger;
+	load->observer = observer;
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
 	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 	if (!rc)
@@ -338,6 +369,23 @@ int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t 
 	free(load->is_collective);
 	free(load);
 	return rc;
+}
+
+int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, NULL, ledger);
+}
+
+int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
+                           struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, bucket_ns, NULL, ledger);
+}
+
+int wt_ledger_load_observed(sqlite3 *db, const struct wt_select *select,
+                            const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, observer, ledger);
 }
 
 void wt_ledger_fini(struct wt_ledger *ledger)

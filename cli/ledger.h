@@ -14,10 +14,12 @@
 #define WT_CLI_LEDGER_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "analysis/gap.h"
 #include "analysis/sweep.h"
+#include "cli/ledger_facts.h"
 
 /*
  * Shorter gaps look like a program that launches all the time, only slower than the kernels run;
@@ -62,6 +64,50 @@ struct wt_ledger_kernel {
 	int64_t short_gap_sm_ns[WT_GAP_CAUSE_MAX]; /* of gaps of at most WT_LEDGER_SHORT_GAP_NS */
 };
 
+/* A kernel that ran, with the call that launched it. */
+struct wt_ledger_row {
+	int64_t exec_id, process_id, kernel_id, config_id;
+	int64_t start_ns, end_ns;
+	int64_t wave_sm_ns, wave_max_sm_ns;
+	int64_t blocks, resident_blocks, config_sms;
+	int64_t context_id, stream_id; /* CUPTI's */
+	int64_t graph_id; /* -1: not a graph node */
+	int64_t launch_seq;
+	struct wt_fact_call call;
+	bool is_judged, is_graph_node, has_call;
+};
+
+/* A gap: what is known of it, and what its causes have of it. */
+struct wt_ledger_gap {
+	const struct wt_ledger_device *device;
+	const struct wt_ledger_row *next; /* the kernel that ended it; NULL: none came any more */
+	size_t next_at; /* that kernel's index in wt_ledger.kernels, as long as it is loaded */
+	const struct wt_gap_facts *facts;
+	const int64_t *cause_ns;
+};
+
+struct wt_ledger;
+
+/*
+ * Who wants to see what a ledger is made of, device after device, each in order of time. A
+ * callback may be NULL; what it returns but 0 ends the loading with that -errno.
+ */
+struct wt_ledger_observer {
+	/* Before the first device, within the same read transaction; the window is known. */
+	int (*begin)(void *arg, sqlite3 *db, const struct wt_ledger *ledger);
+	/* A kernel in the window, before its shares are known. */
+	int (*row)(void *arg, const struct wt_ledger_device *device,
+	           const struct wt_ledger_row *row, bool is_collective);
+	int (*gap)(void *arg, const struct wt_ledger_gap *gap);
+	/* What a kernel had, in the order of their ends. */
+	int (*share)(void *arg, const struct wt_ledger_device *device, int64_t process_id,
+	             const struct wt_sweep_share *share);
+	/* A stretch in which kernels can occupy sms_wanted SMs, which may be more than there are. */
+	void (*slice)(void *arg, const struct wt_ledger_device *device, int64_t length_ns,
+	              uint64_t sms_wanted);
+	void *arg;
+};
+
 struct wt_select;
 struct wt_select_steps;
 
@@ -94,6 +140,10 @@ int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger
 #define WT_LEDGER_BUCKETS_MAX 100000
 int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger *ledger);
+
+/* The same as wt_ledger_load(), seen by `observer`. */
+int wt_ledger_load_observed(sqlite3 *db, const struct wt_select *select,
+                            const struct wt_ledger_observer *observer, struct wt_ledger *ledger);
 void wt_ledger_fini(struct wt_ledger *ledger);
 
 #endif /* WT_CLI_LEDGER_H */

@@ -100,7 +100,7 @@ static const char processes_sql[] =
         "  WHERE s.process_id = p.process_id) FROM proc p ORDER BY p.process_id";
 
 static const char graphs_sql[] =
-        "SELECT c.process_id, c.seq, c.entry_ns, c.return_ns, c.handle, c.thread32"
+        "SELECT c.process_id, c.seq, c.entry_ns, c.return_ns, c.handle, c.thread32, c.api"
         " FROM api_call c JOIN api a USING (api) WHERE a.class = 2 AND c.seq IS NOT NULL"
         " ORDER BY c.process_id, c.seq";
 
@@ -275,7 +275,8 @@ static int read_graph_launches(sqlite3 *db, struct wt_facts *facts)
 		        .call = {.entry_ns = sqlite3_column_int64(s, 2),
 		                 .return_ns = sqlite3_column_int64(s, 3),
 		                 .stream = (uint64_t)sqlite3_column_int64(s, 4),
-		                 .thread32 = (uint32_t)sqlite3_column_int64(s, 5)}};
+		                 .thread32 = (uint32_t)sqlite3_column_int64(s, 5),
+		                 .api = (int32_t)sqlite3_column_int64(s, 6)}};
 
 		rc = grow(&facts->graph_launches, facts->graph_launch_count, &capacity,
 		          sizeof(launch));

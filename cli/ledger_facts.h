@@ -31,6 +31,7 @@ struct wt_fact_call {
 	int64_t return_ns;
 	uint64_t stream; /* handle */
 	uint32_t thread32;
+	int32_t api; /* api.api */
 };
 
 struct wt_facts;

@@ -139,5 +139,10 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 		}
 		owner->gap_sm_ns[cause] += ns[cause] * device->sms;
 	}
+	if (load->observer && load->observer->gap) {
+		const struct wt_ledger_gap seen = {device, next, load->next_at, &facts, ns};
+
+		return load->observer->gap(load->observer->arg, &seen);
+	}
 	return 0;
 }

@@ -8,21 +8,11 @@
 #include "cli/ledger.h"
 #include "cli/ledger_facts.h"
 
-/* A kernel that ran, with the call that launched it. */
-struct wt_ledger_row {
-	int64_t process_id, kernel_id;
-	int64_t start_ns, end_ns;
-	int64_t wave_sm_ns, wave_max_sm_ns;
-	int64_t blocks, resident_blocks, config_sms;
-	int64_t launch_seq;
-	struct wt_fact_call call;
-	bool is_judged, is_graph_node, has_call;
-};
-
 /* What the loading of one ledger holds. */
 struct wt_ledger_loading {
 	sqlite3 *db;
 	struct wt_ledger *ledger;
+	const struct wt_ledger_observer *observer; /* NULL: nobody */
 	struct wt_facts *facts;
 	bool *is_collective; /* of ledger->kernels */
 	struct wt_map kernel_at; /* kernel_id -> index in ledger->kernels */

@@ -177,13 +177,8 @@ static int explain_empty(const struct wt_ledger_view *view)
 	return WT_EXIT_NO_DATA;
 }
 
-int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view)
-{
-	return wt_ledger_open_buckets(spec, select, 0, view);
-}
-
-int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t bucket_ns,
-                           struct wt_ledger_view *view)
+static int open_view(const char *spec, struct wt_select *select, int64_t bucket_ns,
+                     const struct wt_ledger_observer *observer, struct wt_ledger_view *view)
 {
 	const char *problem = NULL;
 	int code, rc;
@@ -196,7 +191,8 @@ int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t b
 	code = wt_select_apply_devices(select, &view->run);
 	if (code)
 		return code;
-	rc = wt_ledger_load_buckets(view->run.db, select, bucket_ns, &view->ledger);
+	rc = observer ? wt_ledger_load_observed(view->run.db, select, observer, &view->ledger)
+	              : wt_ledger_load_buckets(view->run.db, select, bucket_ns, &view->ledger);
 	if (rc == -EIO)
 		problem = view->ledger.problem;
 	if (!rc) {
@@ -217,6 +213,23 @@ int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t b
 	if (!view->ledger.device_count || view->ledger.end_ns <= view->ledger.start_ns)
 		return explain_empty(view);
 	return WT_EXIT_FINE;
+}
+
+int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view)
+{
+	return open_view(spec, select, 0, NULL, view);
+}
+
+int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t bucket_ns,
+                           struct wt_ledger_view *view)
+{
+	return open_view(spec, select, bucket_ns, NULL, view);
+}
+
+int wt_ledger_open_observed(const char *spec, struct wt_select *select,
+                            const struct wt_ledger_observer *observer, struct wt_ledger_view *view)
+{
+	return open_view(spec, select, 0, observer, view);
 }
 
 void wt_ledger_close(struct wt_ledger_view *view)

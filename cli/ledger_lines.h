@@ -81,6 +81,10 @@ int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_
 /* The same with the ledger in buckets: wt_ledger_load_buckets(). */
 int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger_view *view);
+
+/* The same as wt_ledger_open(), seen by `observer`. */
+int wt_ledger_open_observed(const char *spec, struct wt_select *select,
+                            const struct wt_ledger_observer *observer, struct wt_ledger_view *view);
 void wt_ledger_close(struct wt_ledger_view *view);
 
 #endif /* WT_CLI_LEDGER_LINES_H */

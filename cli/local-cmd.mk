@@ -6,8 +6,14 @@ wavetap_SOURCES = \
 	cli/busy.c cli/busy.h \
 	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
 	cli/client.c cli/client.h \
-	cli/diagnose.c cli/diagnose.h \
 	cli/copy_db.c cli/copy_db.h \
+	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
+	cli/copy_names.c cli/copy_names.h \
+	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
+	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
+	cli/diagnose_gaps.c cli/diagnose_gaps.h \
+	cli/diagnose_idle.c cli/diagnose_kernels.c \
+	cli/diagnose_steps.c cli/diagnose_steps.h \
 	cli/ledger.c cli/ledger.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
@@ -18,7 +24,8 @@ wavetap_SOURCES = \
 	cli/program.c cli/program.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
-	cli/report_group.c cli/report_loss.c \
+	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \
+	cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/select.c cli/select.h cli/select_apply.c \
@@ -38,7 +45,9 @@ wavetap_SOURCES = \
 	cli/sim_time.c \
 	cli/simulate.h \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
-	cli/top_columns.c cli/top_columns.h \
+	cli/steps_times.c cli/steps_times.h \
+	cli/ranks.c cli/ranks.h \
+	cli/top_cells.c cli/top_cells.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \
@@ -61,6 +70,8 @@ wavetap_SOURCES = \
 	cli/cmd_show.c \
 	cli/cmd_simulate.c \
 	cli/cmd_status.c \
+	cli/cmd_ranks.c \
+	cli/cmd_sms.c \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
 	cli/cmd_top.c \
@@ -85,17 +96,15 @@ tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
+TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
+
 check_PROGRAMS += tests/unit/test_phases
 TESTS += tests/unit/test_phases
 tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/tap.h cli/phases.c cli/phases.h \
 	cli/ranges.c cli/ranges.h cli/report_sql.c cli/report_sql.h
 tests_unit_test_phases_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
-
-TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh
-TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh
 
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh

@@ -2,13 +2,16 @@
  * report.c - see report.h. Single-threaded; blocks on the file.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/busy.h"
+#include "analysis/kernel_class.h"
 #include "cli/kernel_name.h"
+#include "cli/ledger.h"
 #include "cli/report.h"
+#include "cli/report_key.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
 
@@ -49,6 +52,7 @@ static int read_row_texts(sqlite3_stmt *s, struct wt_report_row *row)
 
 static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 {
+	wt_report_row_init(row, is_config ? WT_REPORT_GROUP_CONFIG : WT_REPORT_GROUP_KERNEL);
 	row->kernel_id = sqlite3_column_int64(s, 0);
 	row->config_id = is_config ? sqlite3_column_int64(s, 1) : -1;
 	row->configs = sqlite3_column_int64(s, 3);
@@ -71,7 +75,8 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	row->has_wave = sqlite3_column_int(s, 17);
 	row->has_waves = sqlite3_column_type(s, 18) != SQLITE_NULL;
 	row->waves = sqlite3_column_double(s, 18);
-	row->device_id = is_config ? sqlite3_column_int64(s, 20) : -1;
+	if (is_config)
+		row->device_id = sqlite3_column_int64(s, 20);
 	for (int i = 0; i < 3; i++) {
 		row->grid[i] = sqlite3_column_int64(s, 21 + i);
 		row->block[i] = sqlite3_column_int64(s, 24 + i);
@@ -82,31 +87,71 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	row->blocks_per_sm = sqlite3_column_int64(s, 32);
 	row->has_occupancy = sqlite3_column_type(s, 33) != SQLITE_NULL;
 	row->occupancy = sqlite3_column_double(s, 33);
+	row->is_persistent = wt_is_persistent_kernel((const char *)sqlite3_column_text(s, 2));
 	return read_row_texts(s, row);
+}
+
+void wt_report_add(int64_t *sum, int64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
+/* The sum of squared deviations of two sets together (Chan). */
+static double joint_m2(const struct wt_report_row *a, const struct wt_report_row *b)
+{
+	double x = (double)a->launches, y = (double)b->launches, delta;
+
+	if (!a->launches || !b->launches)
+		return a->m2_ns2 + b->m2_ns2;
+	delta = (double)a->time_ns / x - (double)b->time_ns / y;
+	return a->m2_ns2 + b->m2_ns2 + delta * delta * x * y / (x + y);
+}
+
+/* What follows from the sums of a row. */
+static void finish_row(struct wt_report_row *row)
+{
+	double n = (double)row->launches, timed = (double)row->latency_launches;
+
+	row->cv = -1;
+	if (row->launches > 1 && row->time_ns > 0)
+		row->cv =
+		        sqrt((row->m2_ns2 > 0 ? row->m2_ns2 : 0) / n) / ((double)row->time_ns / n);
+	if (row->latency_launches) {
+		row->latency_mean_ns = (double)row->latency_ns / timed;
+		row->call_mean_ns = (double)row->call_ns / timed;
+	}
 }
 
 void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *row)
 {
+	sum->m2_ns2 = joint_m2(sum, row);
 	if (!sum->launches || row->min_ns < sum->min_ns)
 		sum->min_ns = row->min_ns;
 	if (row->max_ns > sum->max_ns)
 		sum->max_ns = row->max_ns;
-	sum->configs += row->configs;
-	sum->launches += row->launches;
-	sum->launches_in_graph += row->launches_in_graph;
-	sum->time_ns += row->time_ns;
-	sum->underfill_sm_ns += row->underfill_sm_ns;
-	sum->wave_sm_ns += row->wave_sm_ns;
-	sum->wave_max_sm_ns += row->wave_max_sm_ns;
-	sum->unjudged_sm_ns += row->unjudged_sm_ns;
-	sum->idle_sm_ns += row->idle_sm_ns;
-	sum->comm_sm_ns += row->comm_sm_ns;
+	wt_report_add(&sum->configs, row->configs);
+	wt_report_add(&sum->launches, row->launches);
+	wt_report_add(&sum->launches_in_graph, row->launches_in_graph);
+	wt_report_add(&sum->time_ns, row->time_ns);
+	wt_report_add(&sum->underfill_sm_ns, row->underfill_sm_ns);
+	wt_report_add(&sum->wave_sm_ns, row->wave_sm_ns);
+	wt_report_add(&sum->wave_max_sm_ns, row->wave_max_sm_ns);
+	wt_report_add(&sum->unjudged_sm_ns, row->unjudged_sm_ns);
+	wt_report_add(&sum->idle_sm_ns, row->idle_sm_ns);
+	wt_report_add(&sum->comm_sm_ns, row->comm_sm_ns);
 	sum->underfill_gpu_ns += row->underfill_gpu_ns;
 	sum->wave_gpu_ns += row->wave_gpu_ns;
 	sum->wave_max_gpu_ns += row->wave_max_gpu_ns;
 	sum->unjudged_gpu_ns += row->unjudged_gpu_ns;
 	sum->idle_gpu_ns += row->idle_gpu_ns;
 	sum->has_wave = sum->has_wave || row->has_wave;
+	wt_report_add(&sum->gap_before_sm_ns, row->gap_before_sm_ns);
+	sum->gap_before_gpu_ns += row->gap_before_gpu_ns;
+	wt_report_add(&sum->latency_launches, row->latency_launches);
+	wt_report_add(&sum->latency_ns, row->latency_ns);
+	wt_report_add(&sum->call_ns, row->call_ns);
+	wt_report_add(&sum->queued_launches, row->queued_launches);
 }
 
 static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
@@ -116,6 +161,9 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 	sqlite3_stmt *statement;
 	int rc;
 
+	report->total.config_id = -1;
+	if (wt_report_key_is_of_launches(query->group))
+		return 0;
 	if (wt_report_is_sum(query->group))
 		return wt_report_load_groups(db, query, report);
 	snprintf(sql, sizeof(sql), rows_sql, wt_report_has_shares(db) ? "sum(i.comm_sm_ns)" : "0",
@@ -123,7 +171,6 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 	rc = wt_report_prepare(db, sql, &statement);
 	if (rc)
 		return rc;
-	report->total.config_id = -1;
 	while ((rc = wt_report_step(statement)) > 0) {
 		struct wt_report_row *row =
 		        wt_report_append(&report->rows, &report->row_count, sizeof(*row));
@@ -131,11 +178,58 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 		rc = row ? read_row(statement, is_config, row) : -ENOMEM;
 		if (rc)
 			break;
-		row->group = query->group;
 		wt_report_row_add(&report->total, row);
 	}
 	sqlite3_finalize(statement);
 	return rc;
+}
+
+/*
+ * How far the durations of each row vary: the file has that of every process and configuration.
+ * Rows of single launches have it already.
+ */
+static int load_deviations(sqlite3 *db, struct wt_report_key *key, struct wt_report *report)
+{
+	struct wt_report_row *sums;
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db,
+	                           "SELECT process_id, config_id, launches, time_ns, m2_ns2"
+	                           " FROM config_stat WHERE launches > 0",
+	                           &s);
+
+	if (rc)
+		return rc;
+	sums = calloc(report->row_count + 1, sizeof(*sums));
+	rc = sums ? 1 : -ENOMEM;
+	while (rc >= 0 && (rc = wt_report_step(s)) > 0) {
+		const struct wt_report_exec exec = {.process_id = sqlite3_column_int64(s, 0),
+		                                    .config_id = sqlite3_column_int64(s, 1)};
+		const struct wt_report_row part = {.launches = sqlite3_column_int64(s, 2),
+		                                   .time_ns = sqlite3_column_int64(s, 3),
+		                                   .m2_ns2 = sqlite3_column_double(s, 4)};
+		size_t at;
+		int found = wt_report_key_find(key, &exec, NULL, &at);
+
+		if (!found)
+			wt_report_row_add(&sums[at], &part);
+		else if (found != -ENOENT)
+			rc = found;
+	}
+	sqlite3_finalize(s);
+	for (size_t i = 0; !rc && i < report->row_count; i++) {
+		report->rows[i].m2_ns2 = sums[i].m2_ns2;
+		wt_report_row_add(&sums[report->row_count], &sums[i]);
+	}
+	if (!rc)
+		report->total.m2_ns2 = sums[report->row_count].m2_ns2;
+	free(sums);
+	return rc;
+}
+
+/* A quotient to rank by, in billionths of it. */
+static int64_t scaled(double value)
+{
+	return value < 0 ? -1 : value < 9e9 ? (int64_t)(value * 1e9) : INT64_MAX;
 }
 
 /* What `by` ranks; unknown is below 0. */
@@ -153,6 +247,16 @@ static int64_t rank_value(const struct wt_report_row *row, enum wt_report_by by)
 		return row->time_ns;
 	case WT_REPORT_BY_LAUNCHES:
 		return row->launches;
+	case WT_REPORT_BY_GAP:
+		return row->gap_before_sm_ns;
+	case WT_REPORT_BY_LATENCY:
+		if (!row->latency_launches)
+			return INT64_MIN;
+		return (int64_t)(row->latency_mean_ns * 1000);
+	case WT_REPORT_BY_CV:
+		return scaled(row->cv);
+	case WT_REPORT_BY_STRAGGLE:
+		break;
 	}
 	return 0;
 }
@@ -205,100 +309,7 @@ static int name_rows(struct wt_report *report, bool has_full_names)
 	return rc;
 }
 
-/* ---- devices, and when some kernel ran on them */
-
-/* All on which kernels of the run ran, also where none of them is selected. */
-static int load_devices(sqlite3 *db, struct wt_report *report)
-{
-	static const char sql[] =
-	        "SELECT d.device_id, d.name, d.uuid, d.sm_count, sum(i.launches), sum(i.time_ns),"
-	        " sum(i.underfill_sm_ns), sum(i.wave_sm_ns), sum(i.wave_max_sm_ns),"
-	        " sum(i.unjudged_sm_ns)"
-	        " FROM device d LEFT JOIN config_idle i USING (device_id)"
-	        " WHERE device_id IN (SELECT device_id FROM main.config_idle)"
-	        " GROUP BY device_id ORDER BY device_id";
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
-
-	if (rc)
-		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_report_device *device =
-		        wt_report_append(&report->devices, &report->device_count, sizeof(*device));
-
-		if (!device) {
-			rc = -ENOMEM;
-			break;
-		}
-		device->device_id = sqlite3_column_int64(s, 0);
-		device->sm_count = sqlite3_column_int64(s, 3);
-		device->launches = sqlite3_column_int64(s, 4);
-		device->time_ns = sqlite3_column_int64(s, 5);
-		device->underfill_sm_ns = sqlite3_column_int64(s, 6);
-		device->wave_sm_ns = sqlite3_column_int64(s, 7);
-		device->wave_max_sm_ns = sqlite3_column_int64(s, 8);
-		device->unjudged_sm_ns = sqlite3_column_int64(s, 9);
-		rc = wt_report_copy_name(s, 1, &device->name);
-		if (!rc)
-			rc = wt_report_copy_text(s, 2, &device->uuid);
-		if (rc)
-			break;
-	}
-	sqlite3_finalize(s);
-	return rc;
-}
-
-/* How long some kernel ran on a device. 0, -ERANGE: rows must be sorted, or -errno. */
-static int sweep_device(sqlite3 *db, const char *sql, const struct wt_report *report,
-                        struct wt_report_device *device)
-{
-	struct wt_busy busy;
-	sqlite3_stmt *s;
-	int rc = wt_busy_init(&busy, WT_BUSY_CAPACITY);
-
-	if (!rc)
-		rc = wt_report_prepare(db, sql, &s);
-	if (rc) {
-		wt_busy_fini(&busy);
-		return rc;
-	}
-	sqlite3_bind_int64(s, 1, device->device_id);
-	while ((rc = wt_report_step(s)) > 0 && !busy.is_late) {
-		int64_t start_ns = sqlite3_column_int64(s, 0), end_ns = sqlite3_column_int64(s, 1);
-
-		wt_busy_add(&busy, start_ns > report->start_ns ? start_ns : report->start_ns,
-		            end_ns < report->end_ns ? end_ns : report->end_ns);
-	}
-	sqlite3_finalize(s);
-	if (rc >= 0 && busy.is_late)
-		rc = -ERANGE;
-	if (!rc)
-		device->busy_ns = wt_busy_ns(&busy);
-	wt_busy_fini(&busy);
-	return rc;
-}
-
-/*
- * In the order in which they were stored, or, if that isn't near enough to time, sorted.
- * CROSS JOIN: SQLite keeps that order of the tables.
- */
-static int sweep_devices(sqlite3 *db, struct wt_report *report)
-{
-#define KERNEL_TIMES                                                                               \
-	"SELECT e.start_ns, e.end_ns FROM kernel_exec e CROSS JOIN config c USING (config_id)"     \
-	" WHERE c.device_id = ?1 AND e.start_ns IS NOT NULL AND e.end_ns IS NOT NULL"
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < report->device_count; i++) {
-		rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.exec_id", report,
-		                  &report->devices[i]);
-		if (rc == -ERANGE)
-			rc = sweep_device(db, KERNEL_TIMES " ORDER BY e.start_ns", report,
-			                  &report->devices[i]);
-	}
-#undef KERNEL_TIMES
-	return rc;
-}
+/* ---- the window */
 
 int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt_report *report)
 {
@@ -356,6 +367,8 @@ const char *wt_report_shares_reason(const struct wt_report *report)
 {
 	const struct wt_report_shares *shares = &report->shares;
 
+	if (shares->is_estimated)
+		return "parts of kernels beside others are taken in proportion to their time";
 	if (shares->is_exact)
 		return NULL;
 	if (!shares->is_swept)
@@ -371,17 +384,55 @@ const char *wt_report_shares_reason(const struct wt_report *report)
 
 /* ---- the whole */
 
-static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+/* What the rollups don't have. */
+static int load_launches(sqlite3 *db, const struct wt_report_query *query,
+                         struct wt_report_key *key, struct wt_report *report)
 {
-	enum wt_report_by by = query->by;
-	int rc = load_rows(db, query, report);
+	bool is_cheap = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0) <=
+	                WT_REPORT_LAUNCHES_CHEAP;
+	bool has_latency = query->latency == WT_REPORT_NEEDED ||
+	                   (query->latency == WT_REPORT_IF_CHEAP && is_cheap);
+	int rc = 0;
 
+	for (size_t i = 0; !rc && i < report->row_count; i++)
+		rc = wt_report_key_note(key, &report->rows[i], i);
+	if (!rc)
+		rc = wt_report_scan(db, query->select, has_latency, key, report);
+	if (!rc && !wt_report_key_is_of_launches(query->group))
+		rc = load_deviations(db, key, report);
+	if (rc || query->gaps == WT_REPORT_NOT_NEEDED || !report->has_window)
+		return rc;
+	if (query->gaps == WT_REPORT_NEEDED)
+		return wt_report_load_gaps(db, query->select, key, report);
+	if (is_cheap)
+		(void)wt_report_load_gaps(db, query->select, key, report); /* or do without */
+	return 0;
+}
+
+static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
+                               struct wt_report *report)
+{
+	struct wt_report_key key;
+	int rc = wt_report_key_init(&key, db, query->group, report->problem,
+	                            sizeof(report->problem));
+
+	if (!rc)
+		rc = load_rows(db, query, report);
 	if (!rc)
 		rc = wt_report_read_window(db, query->select, report);
 	if (!rc)
-		rc = load_devices(db, report);
+		rc = load_launches(db, query, &key, report);
+	wt_report_key_fini(&key);
+	return rc;
+}
+
+static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
+{
+	enum wt_report_by by = query->by;
+	int rc = load_rows_with_keys(db, query, report);
+
 	if (!rc)
-		rc = sweep_devices(db, report);
+		rc = wt_report_load_devices(db, report);
 	if (!rc)
 		rc = wt_report_read_loss(db, report);
 	if (!rc)
@@ -390,6 +441,9 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 		rc = read_shares(db, report);
 	if (rc)
 		return rc;
+	for (size_t i = 0; i < report->row_count; i++)
+		finish_row(&report->rows[i]);
+	finish_row(&report->total);
 	if (report->row_count)
 		qsort_r(report->rows, report->row_count, sizeof(*report->rows), compare_rows, &by);
 	return name_rows(report, query->has_full_names);
@@ -440,6 +494,7 @@ void wt_report_fini(struct wt_report *report)
 		free(report->rows[i].device_uuid);
 		free(report->rows[i].process);
 		free(report->rows[i].hostname);
+		free(report->rows[i].part);
 	}
 	for (size_t i = 0; i < report->device_count; i++) {
 		free(report->devices[i].name);
@@ -449,6 +504,9 @@ void wt_report_fini(struct wt_report *report)
 		free(report->captures[i].capture);
 		free(report->captures[i].reason);
 	}
+	if (report->ledger)
+		wt_ledger_fini(report->ledger);
+	free(report->ledger);
 	free(report->rows);
 	free(report->devices);
 	free(report->captures);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct wt_ledger;
 struct wt_select;
 struct wt_select_steps;
 
@@ -25,6 +26,10 @@ enum wt_report_by {
 	WT_REPORT_BY_WAVE,
 	WT_REPORT_BY_TIME,
 	WT_REPORT_BY_LAUNCHES,
+	WT_REPORT_BY_STRAGGLE, /* no run has evidence of it: not loaded */
+	WT_REPORT_BY_GAP,
+	WT_REPORT_BY_LATENCY,
+	WT_REPORT_BY_CV,
 };
 
 enum wt_report_group {
@@ -33,17 +38,36 @@ enum wt_report_group {
 	WT_REPORT_GROUP_DEVICE,
 	WT_REPORT_GROUP_PROCESS,
 	WT_REPORT_GROUP_RANK,
+	WT_REPORT_GROUP_STEP,
+	WT_REPORT_GROUP_RANGE,
+	WT_REPORT_GROUP_STREAM,
+	WT_REPORT_GROUP_GRAPH,
+	WT_REPORT_GROUP_PHASE,
+	WT_REPORT_GROUP_DURATION,
+	WT_REPORT_GROUP_CLASS,
 };
 
-/* Rows are devices, processes or ranks, and not kernels or their configurations. */
+/* Rows sum several kernels, and are not kernels or their configurations. */
 static inline bool wt_report_is_sum(enum wt_report_group group)
 {
 	return group >= WT_REPORT_GROUP_DEVICE;
 }
 
+/*
+ * What single launches must be read for: gaps (with the ledger of the devices), and latencies. The
+ * file's rollups have all else of kernels, configurations, devices, processes, ranks and classes.
+ */
+enum wt_report_need {
+	WT_REPORT_NOT_NEEDED,
+	WT_REPORT_IF_CHEAP, /* the run has at most WT_REPORT_LAUNCHES_CHEAP */
+	WT_REPORT_NEEDED,
+};
+#define WT_REPORT_LAUNCHES_CHEAP 250000 /* 0.4 s: 249,000 kernels, x86-64, 2 cores, 2026-11-29 */
+
 struct wt_report_query {
 	enum wt_report_by by;
 	enum wt_report_group group;
+	enum wt_report_need gaps, latency;
 	const struct wt_select *select; /* applied already; NULL: all of the run */
 	bool has_full_names;
 };
@@ -65,9 +89,22 @@ struct wt_report_row {
 	bool has_wave; /* at least one configuration is judged */
 	bool has_waves; /* `waves` is known and one */
 	double waves;
+	bool is_persistent; /* by its name: waves of its grid mean nothing */
 	char *model_reason; /* why something is not judged, or NULL */
-	/* grouped by device, process or rank; -1 or NULL where there is none, or several */
+	double m2_ns2; /* of the durations: sum of squared deviations from their mean */
+	double cv; /* their deviation (of the population) by their mean; < 0: fewer than two */
+	/* wt_report.has_gaps: time without a kernel before those of the row */
+	int64_t gap_before_sm_ns;
+	double gap_before_gpu_ns;
+	/* wt_report.has_latency: of launches whose call is known; sums */
+	int64_t latency_launches, latency_ns, call_ns;
+	double latency_mean_ns, call_mean_ns; /* valid where latency_launches > 0 */
+	int64_t queued_launches; /* of these: a kernel of their stream still ran as they were asked for */
+	/* a sum of several; -1 or NULL where there is none, or several */
 	int64_t group_id;
+	int64_t context_id, stream_id, graph_id, step;
+	int64_t low_ns, high_ns; /* durations from, and below; of a step high_ns is its length */
+	char *part; /* name of a class, range or phase */
 	int64_t kernels, devices, processes;
 	int64_t sms, process_id, pid, rank, local_rank, world_size;
 	char *device, *device_uuid, *process, *hostname;
@@ -114,6 +151,7 @@ struct wt_report_capture {
 /* Do the rows sum to the ledger? They do in a window, which readers sweep; else the daemon has. */
 struct wt_report_shares {
 	bool is_exact;
+	bool is_estimated; /* in a window, of single launches that overlap others: in proportion */
 	bool is_swept; /* the file has shares at all: not of version 1 */
 	int64_t kernels_waiting, kernels_late, kernels_refused;
 };
@@ -132,14 +170,19 @@ struct wt_report {
 	struct wt_report_loss loss;
 	struct wt_report_capture *captures;
 	size_t capture_count;
+	struct wt_ledger *ledger; /* of the devices, in the window; NULL: not loaded */
+	bool has_gaps, has_latency;
+	bool has_queued; /* with has_latency: all kernels of the streams are selected */
+	int64_t launches_read; /* single ones; 0: rollups were enough */
 	int64_t processes, processes_live;
 	int64_t flush_cpu_ns, cupti_callback_ns;
-	char problem[200]; /* after -EIO: what SQLite said */
+	char problem[200]; /* after -EIO: what SQLite said; after -ENODATA: why */
 };
 
 /*
- * Loads and sorts. 0 or -errno; -EIO means that SQLite failed, and `problem` says
- * how. Free with wt_report_fini() in either case.
+ * Loads and sorts. 0 or -errno; -EIO means that SQLite failed, -ENODATA that the run has nothing to group
+ * by; `problem` says more. Launches are read in one pass, memory grows with the rows. Gaps take
+ * the ledger's time and memory (ledger.h). Free with wt_report_fini() in either case.
  */
 int wt_report_load(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report);
 void wt_report_fini(struct wt_report *report);

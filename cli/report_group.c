@@ -1,5 +1,5 @@
 /*
- * report_group.c - rows of `top` that sum a device, a process or a rank instead of a kernel.
+ * report_group.c - rows of `top` that sum a device, a process, a rank or a class of kernels.
  * Single-threaded; blocks on the file.
  *
  * The rollup has one row per process and configuration, and a configuration belongs to one
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/kernel_class.h"
 #include "cli/report_sql.h"
 
 /* Idle time beside collectives, which old files have not, and the grouping key are put in. */
@@ -31,9 +32,10 @@ static const char groups_sql[] =
         " iif(min(p.local_rank) = max(p.local_rank) AND count(p.local_rank) = count(*),"
         "     min(p.local_rank), -1),"
         " iif(min(p.world_size) = max(p.world_size), min(p.world_size), -1),"
-        " min(d.name), min(d.uuid), min(p.command), min(p.hostname), max(c.model_reason), %s"
+        " min(d.name), min(d.uuid), min(p.command), min(p.hostname), max(c.model_reason),"
+        " min(k.name), %s"
         " FROM config_stat s JOIN config c USING (config_id) JOIN device d USING (device_id)"
-        " JOIN process p USING (process_id)"
+        " JOIN process p USING (process_id) JOIN kernel k USING (kernel_id)"
         " WHERE s.launches > 0 GROUP BY %s";
 
 static const char *group_key(enum wt_report_group group)
@@ -43,9 +45,28 @@ static const char *group_key(enum wt_report_group group)
 		return "c.device_id";
 	case WT_REPORT_GROUP_PROCESS:
 		return "s.process_id";
+	case WT_REPORT_GROUP_CLASS:
+		return "wt_kernel_class(k.name)";
 	default:
 		return "p.rank";
 	}
+}
+
+/* wt_kernel_class(NAME): a number, in SQL. */
+static void sql_kernel_class(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+	(void)argc;
+	sqlite3_result_int(context, wt_kernel_class((const char *)sqlite3_value_text(argv[0])));
+}
+
+void wt_report_row_init(struct wt_report_row *row, enum wt_report_group group)
+{
+	row->group = group;
+	row->kernel_id = row->config_id = row->device_id = -1;
+	row->process_id = row->pid = row->sms = -1;
+	row->rank = row->local_rank = row->world_size = -1;
+	row->context_id = row->stream_id = row->graph_id = row->step = -1;
+	row->low_ns = row->high_ns = -1;
 }
 
 static void read_sums(sqlite3_stmt *s, struct wt_report_row *row)
@@ -60,7 +81,7 @@ static void read_sums(sqlite3_stmt *s, struct wt_report_row *row)
 	row->wave_max_sm_ns = sqlite3_column_int64(s, 7);
 	row->unjudged_sm_ns = sqlite3_column_int64(s, 8);
 	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
-	row->comm_sm_ns = sqlite3_column_int64(s, 30);
+	row->comm_sm_ns = sqlite3_column_int64(s, 31);
 	row->underfill_gpu_ns = sqlite3_column_double(s, 9);
 	row->wave_gpu_ns = sqlite3_column_double(s, 10);
 	row->wave_max_gpu_ns = sqlite3_column_double(s, 11);
@@ -96,9 +117,20 @@ static int read_identity(sqlite3_stmt *s, enum wt_report_group group, struct wt_
 	row->rank = sqlite3_column_int64(s, 22);
 	row->local_rank = sqlite3_column_int64(s, 23);
 	row->world_size = sqlite3_column_int64(s, 24);
-	row->group_id = group == WT_REPORT_GROUP_DEVICE    ? row->device_id
-	                : group == WT_REPORT_GROUP_PROCESS ? row->process_id
-	                                                   : row->rank;
+	row->group_id = row->rank;
+	if (group == WT_REPORT_GROUP_DEVICE)
+		row->group_id = row->device_id;
+	if (group == WT_REPORT_GROUP_PROCESS)
+		row->group_id = row->process_id;
+	if (group == WT_REPORT_GROUP_CLASS) {
+		const char *name = (const char *)sqlite3_column_text(s, 30);
+		enum wt_kernel_class kernel_class = wt_kernel_class(name);
+
+		row->group_id = kernel_class;
+		row->part = strdup(wt_kernel_class_name(kernel_class));
+		if (!rc && !row->part)
+			rc = -ENOMEM;
+	}
 	return rc ? rc : wt_report_copy_text(s, 29, &row->model_reason);
 }
 
@@ -128,7 +160,9 @@ static int label(enum wt_report_group group, struct wt_report_row *row)
 	else if (row->rank >= 0)
 		snprintf(rank, sizeof(rank), "rank %" PRId64, row->rank);
 	format_uuid(row->device_uuid, uuid);
-	if (group == WT_REPORT_GROUP_DEVICE)
+	if (group == WT_REPORT_GROUP_CLASS)
+		n = asprintf(&row->kernel_shown, "%s", row->part);
+	else if (group == WT_REPORT_GROUP_DEVICE)
 		n = asprintf(&row->kernel_shown, "%s  %" PRId64 " SMs  %s  %s", where, row->sms,
 		             row->device, uuid);
 	else if (group == WT_REPORT_GROUP_PROCESS)
@@ -150,6 +184,10 @@ int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
 	sqlite3_stmt *s;
 	int rc;
 
+	if (query->group == WT_REPORT_GROUP_CLASS &&
+	    sqlite3_create_function(db, "wt_kernel_class", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+	                            NULL, sql_kernel_class, NULL, NULL) != SQLITE_OK)
+		return -EIO;
 	snprintf(sql, sizeof(sql), groups_sql, wt_report_has_shares(db) ? "sum(s.comm_sm_ns)" : "0",
 	         group_key(query->group));
 	rc = wt_report_prepare(db, sql, &s);
@@ -164,9 +202,7 @@ int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
 			rc = -ENOMEM;
 			break;
 		}
-		row->group = query->group;
-		row->kernel_id = row->config_id = row->device_id = -1;
-		row->process_id = row->pid = row->sms = -1;
+		wt_report_row_init(row, query->group);
 		read_sums(s, row);
 		rc = read_identity(s, query->group, row);
 		if (!rc)
@@ -174,6 +210,49 @@ int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
 		if (rc)
 			break;
 		wt_report_row_add(&report->total, row);
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+int wt_report_identify(sqlite3 *db, struct wt_report_row *row, int64_t process_id,
+                       int64_t device_id)
+{
+	static const char process_sql[] =
+	        "SELECT pid, ifnull(rank, -1), ifnull(local_rank, -1), ifnull(world_size, -1),"
+	        " command, hostname FROM main.process WHERE process_id = ?1";
+	static const char device_sql[] =
+	        "SELECT name, uuid, sm_count FROM main.device WHERE device_id = ?1";
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, process_sql, &s);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, process_id);
+	rc = row->processes == 1 ? wt_report_step(s) : 0;
+	if (rc > 0) {
+		row->process_id = process_id;
+		row->pid = sqlite3_column_int64(s, 0);
+		row->rank = sqlite3_column_int64(s, 1);
+		row->local_rank = sqlite3_column_int64(s, 2);
+		row->world_size = sqlite3_column_int64(s, 3);
+		rc = wt_report_copy_text(s, 4, &row->process);
+		if (!rc)
+			rc = wt_report_copy_text(s, 5, &row->hostname);
+	}
+	sqlite3_finalize(s);
+	if (!rc)
+		rc = wt_report_prepare(db, device_sql, &s);
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, device_id);
+	rc = row->devices == 1 ? wt_report_step(s) : 0;
+	if (rc > 0) {
+		row->device_id = device_id;
+		row->sms = sqlite3_column_int64(s, 2);
+		rc = wt_report_copy_text(s, 0, &row->device);
+		if (!rc)
+			rc = wt_report_copy_text(s, 1, &row->device_uuid);
 	}
 	sqlite3_finalize(s);
 	return rc;

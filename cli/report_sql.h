@@ -27,9 +27,32 @@ void *wt_report_append(void *array_at, size_t *count, size_t element_bytes);
  */
 int wt_report_read_window(sqlite3 *db, const struct wt_select *select, struct wt_report *report);
 
-/* report_group.c: rows and total of a query grouped by device, process or rank. 0 or -errno. */
+/* report_device.c: the devices with all that is known of them, in the window. 0 or -errno. */
+int wt_report_load_devices(sqlite3 *db, struct wt_report *report);
+
+/* report_group.c: rows and total of a query by device, process, rank or class. 0 or -errno. */
 int wt_report_load_groups(sqlite3 *db, const struct wt_report_query *query,
                           struct wt_report *report);
+
+/* A sum that stays at the greatest number instead of wrapping: a damaged file may have any. */
+void wt_report_add(int64_t *sum, int64_t value);
+
+/* Nothing is known of it yet: -1 where that means none. */
+void wt_report_row_init(struct wt_report_row *row, enum wt_report_group group);
+
+/* Names of the one process and one device that a row has, if its counts say so. 0 or -errno. */
+int wt_report_identify(sqlite3 *db, struct wt_report_row *row, int64_t process_id,
+                       int64_t device_id);
+
+struct wt_report_key;
+
+/* report_scan.c: rows and total where launches must be read for them, and latencies. 0 or -errno. */
+int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency,
+                   struct wt_report_key *key, struct wt_report *report);
+
+/* report_gap.c: the ledger, and the gaps before the kernels of each row. 0 or -errno. */
+int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
+                        struct wt_report *report);
 
 /* report_loss.c: within the caller's transaction. 0 or -errno. */
 int wt_report_read_loss(sqlite3 *db, struct wt_report *report);

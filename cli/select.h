@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/wave.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/run_file.h"
@@ -166,6 +167,19 @@ void wt_select_put_steps(struct wt_json *json, const struct wt_select_steps *ste
 
 /* What of a value of the whole belongs to a part of it, rounded: value * part / whole. */
 int64_t wt_select_part(int64_t value, int64_t part, int64_t whole);
+
+/* The part of a kernel in the window, with its part of the model's figures. */
+struct wt_select_part {
+	int64_t start_ns, end_ns;
+	struct wt_wave_result wave;
+};
+
+/*
+ * Of a row of kernel_exec whose columns from `column` on are start_ns, end_ns, underfill_sm_ns,
+ * wave_sm_ns, wave_max_sm_ns; config_sms is its configuration's sm_count. `select` may be NULL.
+ */
+void wt_select_read_part(const struct wt_select *select, sqlite3_stmt *s, int column,
+                         int64_t config_sms, struct wt_select_part *ret_part);
 
 /*
  * The run's own window, whatever is selected: from the first launch that was observed in

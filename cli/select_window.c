@@ -23,6 +23,37 @@ int64_t wt_select_part(int64_t value, int64_t part, int64_t whole)
 	return (int64_t)(((__int128)value * part + whole / 2) / whole);
 }
 
+void wt_select_read_part(const struct wt_select *select, sqlite3_stmt *s, int column,
+                         int64_t config_sms, struct wt_select_part *ret_part)
+{
+	int64_t start = sqlite3_column_int64(s, column);
+	int64_t end = sqlite3_column_int64(s, column + 1);
+	struct wt_wave_result wave = {0};
+	int64_t whole, part, all;
+
+	if (start < 0)
+		start = 0; /* a damaged file: nothing may overflow */
+	whole = end - start;
+	if (select && select->has_window && start < select->start_ns)
+		start = select->start_ns;
+	if (select && select->has_window && end > select->end_ns)
+		end = select->end_ns;
+	part = end - start;
+	wave.underfill_sm_ns = wt_select_part(sqlite3_column_int64(s, column + 2), part, whole);
+	wave.is_judged = sqlite3_column_type(s, column + 3) != SQLITE_NULL;
+	/* What isn't judged is all that is not underfill: see split_sm_time() in wave.c. */
+	if (wave.is_judged) {
+		wave.wave_sm_ns = wt_select_part(sqlite3_column_int64(s, column + 3), part, whole);
+		wave.wave_max_sm_ns =
+		        wt_select_part(sqlite3_column_int64(s, column + 4), part, whole);
+	} else {
+		if (__builtin_mul_overflow(part, config_sms, &all))
+			all = INT64_MAX;
+		wave.unjudged_sm_ns = all - wave.underfill_sm_ns;
+	}
+	*ret_part = (struct wt_select_part){start, end, wave};
+}
+
 /* Columns of `exec_sql`. */
 enum {
 	COLUMN_PROCESS,
@@ -102,27 +133,13 @@ static int on_kernel(void *arg, int64_t slot, const struct wt_sweep_share *share
 }
 
 /* One that the sweep does not take: as if alone. */
-static int add_alone(struct window *window, sqlite3_stmt *s, const struct part *kernel,
-                     int64_t whole_ns)
+static int add_alone(struct window *window, sqlite3_stmt *s, const struct part *kernel)
 {
-	int64_t part_ns = kernel->end_ns - kernel->start_ns, all;
-	struct wt_wave_result wave = {
-	        .underfill_sm_ns = wt_select_part(sqlite3_column_int64(s, COLUMN_UNDERFILL),
-	                                          part_ns, whole_ns),
-	        .is_judged = sqlite3_column_type(s, COLUMN_WAVE) != SQLITE_NULL};
+	struct wt_select_part part;
 
-	/* What isn't judged is all that is not underfill: see split_sm_time() in wave.c. */
-	if (wave.is_judged) {
-		wave.wave_sm_ns =
-		        wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE), part_ns, whole_ns);
-		wave.wave_max_sm_ns =
-		        wt_select_part(sqlite3_column_int64(s, COLUMN_WAVE_MAX), part_ns, whole_ns);
-	} else {
-		if (__builtin_mul_overflow(part_ns, sqlite3_column_int64(s, COLUMN_SMS), &all))
-			all = INT64_MAX;
-		wave.unjudged_sm_ns = all - wave.underfill_sm_ns;
-	}
-	return add_part(window, kernel, &wave, 0);
+	wt_select_read_part(window->select, s, COLUMN_START, sqlite3_column_int64(s, COLUMN_SMS),
+	                    &part);
+	return add_part(window, kernel, &part.wave, 0);
 }
 
 static int begin_device(struct window *window, sqlite3_stmt *s)
@@ -194,7 +211,7 @@ static int add_kernel(struct window *window, sqlite3_stmt *s)
 	if (rc)
 		return rc;
 	rc = window->is_swept && whole_ns > 0 ? sweep_kernel(window, s, &part, whole_ns) : -EINVAL;
-	return rc == -EINVAL || rc == -EBUSY ? add_alone(window, s, &part, whole_ns) : rc;
+	return rc == -EINVAL || rc == -EBUSY ? add_alone(window, s, &part) : rc;
 }
 
 static int find_collectives(sqlite3 *db, struct wt_map *map)

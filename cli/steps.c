@@ -274,3 +274,10 @@ void wt_run_steps_fini(struct wt_run_steps *steps)
 	steps->steps = NULL;
 	steps->count = 0;
 }
+
+const char *wt_run_step_kind(const struct wt_run_steps *steps, size_t i)
+{
+	if (steps->steps[i].is_steady)
+		return "steady";
+	return i < steps->found.steady_first || !steps->found.steady_count ? "start-up" : "odd";
+}

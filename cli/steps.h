@@ -56,6 +56,9 @@ struct wt_run_steps {
 int wt_run_steps_load(sqlite3 *db, const struct wt_steps_query *query, struct wt_run_steps *steps);
 void wt_run_steps_fini(struct wt_run_steps *steps);
 
+/* Of step i (from 0): "steady", "start-up" before those, else "odd". */
+const char *wt_run_step_kind(const struct wt_run_steps *steps, size_t i);
+
 struct wt_run_file;
 
 /* What a word for --step-marker means, into the query. An enum wt_exit, after a message. */

@@ -20,6 +20,7 @@ struct wt_top_view {
 	double total_sm_ns; /* the SMs of all devices over the window */
 	bool is_more; /* the sum of the rows that are not shown */
 	bool is_total; /* is_more too: the sum of all */
+	bool has_persistent; /* set when a row says so */
 	size_t number; /* of the row, from 1 */
 };
 
@@ -28,6 +29,10 @@ struct wt_top_unit wt_top_choose_unit(double largest_ns);
 
 /* `ns` in that unit with three digits, without its name; returns `text`. */
 char *wt_top_format(char text[WT_TEXT_NUMBER_BYTES], const struct wt_top_unit *unit, double ns);
+
+/* What must be read for the columns that will be shown; style->columns is known to be right. */
+void wt_top_needs(const struct wt_top_style *style, enum wt_report_need *gaps,
+                  enum wt_report_need *latency);
 
 /* 0, or -EINVAL after a message: style->columns has a name that doesn't exist. */
 int wt_top_check_columns(const struct wt_top_style *style);

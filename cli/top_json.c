@@ -13,6 +13,8 @@
 #include "cli/top_json.h"
 
 static const char needs_measurement[] = "needs a measurement: geometry can't tell";
+static const char needs_launches[] = "over 250,000 launches are read only to rank by it";
+_Static_assert(WT_REPORT_LAUNCHES_CHEAP == 250000, "as the text says");
 
 enum field_type { FIELD_INT, FIELD_DOUBLE, FIELD_NAME, FIELD_TEXT };
 
@@ -26,6 +28,10 @@ enum field_null {
 	NULL_NOT_CONFIG, /* the row sums several configurations, or they were not asked for */
 	NULL_NOT_KERNEL, /* the row sums several kernels */
 	NULL_UNKNOWN, /* below 0, or no text: the group has none, or several */
+	NULL_NO_GAPS, /* the ledger was not loaded */
+	NULL_NO_LATENCY, /* launches were not read, or none has a call of its own */
+	NULL_NO_QUEUED, /* or kernels are left out that may have been waited for */
+	NULL_ONE_LAUNCH, /* nothing to vary */
 };
 
 #define FIELD(key, kind, null, evidence)                                                           \
@@ -61,10 +67,15 @@ static const struct field {
         {"tail_idle_sm_ns", FIELD_INT, NULL_NO_WAVE, true,
          offsetof(struct wt_report_row, wave_sm_ns)},
         FIELD(idle_sm_ns, INT, NULL_NO_IDLE, true),
-        {"gap_before_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
+        FIELD(gap_before_sm_ns, INT, NULL_NO_GAPS, true),
         FIELD(unjudged_sm_ns, INT, NULL_NEVER, true),
         FIELD(comm_sm_ns, INT, NULL_NEVER, true),
         FIELD(idle_gpu_ns, DOUBLE, NULL_NO_IDLE, false),
+        FIELD(cv, DOUBLE, NULL_ONE_LAUNCH, false),
+        FIELD(latency_launches, INT, NULL_NO_LATENCY, false),
+        FIELD(latency_mean_ns, DOUBLE, NULL_NO_LATENCY, false),
+        FIELD(call_mean_ns, DOUBLE, NULL_NO_LATENCY, false),
+        FIELD(queued_launches, INT, NULL_NO_QUEUED, false),
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -82,17 +93,46 @@ static const struct field config_fields[] = {
 };
 #define CONFIG_FIELD_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
 
-/* What a row that sums a device, a process or a rank is about. */
+/* What a row that sums several kernels is about. */
 static const struct field group_fields[] = {
-        FIELD(kernels, INT, NULL_NEVER, false),        FIELD(devices, INT, NULL_NEVER, false),
-        FIELD(processes, INT, NULL_NEVER, false),      FIELD(device, TEXT, NULL_UNKNOWN, false),
-        FIELD(device_uuid, TEXT, NULL_UNKNOWN, false), FIELD(sms, INT, NULL_UNKNOWN, false),
-        FIELD(process_id, INT, NULL_UNKNOWN, false),   FIELD(pid, INT, NULL_UNKNOWN, false),
-        FIELD(process, TEXT, NULL_UNKNOWN, false),     FIELD(hostname, TEXT, NULL_UNKNOWN, false),
-        FIELD(rank, INT, NULL_UNKNOWN, false),         FIELD(local_rank, INT, NULL_UNKNOWN, false),
+        {"label", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, kernel_shown)},
+        FIELD(kernels, INT, NULL_NEVER, false),
+        FIELD(devices, INT, NULL_NEVER, false),
+        FIELD(processes, INT, NULL_NEVER, false),
+        FIELD(device, TEXT, NULL_UNKNOWN, false),
+        FIELD(device_uuid, TEXT, NULL_UNKNOWN, false),
+        FIELD(sms, INT, NULL_UNKNOWN, false),
+        FIELD(process_id, INT, NULL_UNKNOWN, false),
+        FIELD(pid, INT, NULL_UNKNOWN, false),
+        FIELD(process, TEXT, NULL_UNKNOWN, false),
+        FIELD(hostname, TEXT, NULL_UNKNOWN, false),
+        FIELD(rank, INT, NULL_UNKNOWN, false),
+        FIELD(local_rank, INT, NULL_UNKNOWN, false),
         FIELD(world_size, INT, NULL_UNKNOWN, false),
 };
 #define GROUP_FIELD_COUNT (sizeof(group_fields) / sizeof(group_fields[0]))
+
+/* Fields of one grouping each. */
+static const struct special_field {
+	enum wt_report_group group;
+	struct field field;
+} special_fields[] = {
+        {WT_REPORT_GROUP_STREAM, FIELD(context_id, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_STREAM, FIELD(stream_id, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_GRAPH, FIELD(graph_id, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_STEP, FIELD(step, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_STEP,
+         {"step_ns", FIELD_INT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, high_ns)}},
+        {WT_REPORT_GROUP_DURATION, FIELD(low_ns, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_DURATION, FIELD(high_ns, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_RANGE,
+         {"range", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+        {WT_REPORT_GROUP_PHASE,
+         {"phase", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+        {WT_REPORT_GROUP_CLASS,
+         {"class", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+};
+#define SPECIAL_FIELD_COUNT (sizeof(special_fields) / sizeof(special_fields[0]))
 
 static const void *field_at(const struct field *field, const struct wt_report_row *row)
 {
@@ -100,7 +140,8 @@ static const void *field_at(const struct field *field, const struct wt_report_ro
 }
 
 /* Why the field is null in this row; NULL: it isn't. */
-static const char *null_reason(const struct field *field, const struct wt_report_row *row)
+static const char *null_reason(const struct field *field, const struct wt_report *report,
+                               const struct wt_report_row *row)
 {
 	const char *unjudged = row->model_reason ? row->model_reason : "not judged by the model";
 
@@ -108,9 +149,20 @@ static const char *null_reason(const struct field *field, const struct wt_report
 	case NULL_NEVER:
 		return NULL;
 	case NULL_ALWAYS:
-		return strcmp(field->key, "gap_before_sm_ns")
-		               ? needs_measurement
-		               : "gaps between kernels are not told apart by this version";
+		return needs_measurement;
+	case NULL_NO_GAPS:
+		return report->has_gaps ? NULL : needs_launches;
+	case NULL_NO_LATENCY:
+	case NULL_NO_QUEUED:
+		if (!report->has_latency)
+			return needs_launches;
+		if (field->null == NULL_NO_QUEUED && !report->has_queued)
+			return "kernels of the same streams are left out";
+		return row->latency_launches || field->type == FIELD_INT
+		               ? NULL
+		               : "no launch has a call of its own that is known";
+	case NULL_ONE_LAUNCH:
+		return row->cv >= 0 ? NULL : "fewer than two launches that took time";
 	case NULL_NO_WAVE:
 		return row->has_wave ? NULL : unjudged;
 	case NULL_NO_IDLE:
@@ -147,12 +199,12 @@ static const char *field_text(const struct field *field, const struct wt_report_
 /* ---- JSON */
 
 static void put_field(struct wt_json *json, const struct field *field,
-                      const struct wt_report_row *row)
+                      const struct wt_report *report, const struct wt_report_row *row)
 {
 	char *heap;
 
 	wt_json_key(json, field->key);
-	if (null_reason(field, row)) {
+	if (null_reason(field, report, row)) {
 		wt_json_null(json);
 	} else if (field->type == FIELD_INT) {
 		wt_json_int(json, *(const int64_t *)field_at(field, row));
@@ -165,7 +217,8 @@ static void put_field(struct wt_json *json, const struct field *field,
 }
 
 /* What each number rests on, and why each null is one. */
-static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
+static void put_evidence(struct wt_json *json, const struct wt_report *report,
+                         const struct wt_report_row *row)
 {
 	wt_json_key(json, "evidence");
 	wt_json_object_begin(json);
@@ -173,13 +226,13 @@ static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
 		if (!fields[i].has_evidence)
 			continue;
 		wt_json_key(json, fields[i].key);
-		wt_json_string(json, null_reason(&fields[i], row) ? NULL : "model");
+		wt_json_string(json, null_reason(&fields[i], report, row) ? NULL : "model");
 	}
 	wt_json_object_end(json);
 	wt_json_key(json, "reason");
 	wt_json_object_begin(json);
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		const char *reason = null_reason(&fields[i], row);
+		const char *reason = null_reason(&fields[i], report, row);
 
 		if (!reason || fields[i].null == NULL_NOT_CONFIG ||
 		    fields[i].null == NULL_NOT_KERNEL)
@@ -196,7 +249,8 @@ static void put_evidence(struct wt_json *json, const struct wt_report_row *row)
 }
 
 /* Fields of another grouping are left out, not null. */
-static void put_row(struct wt_json *json, const struct wt_report_row *row)
+static void put_row(struct wt_json *json, const struct wt_report *report,
+                    const struct wt_report_row *row)
 {
 	bool is_config = row->config_id >= 0, is_sum = wt_report_is_sum(row->group);
 
@@ -204,20 +258,24 @@ static void put_row(struct wt_json *json, const struct wt_report_row *row)
 	for (size_t i = 0; i < FIELD_COUNT; i++)
 		if ((is_config || fields[i].null != NULL_NOT_CONFIG) &&
 		    (!is_sum || fields[i].null != NULL_NOT_KERNEL))
-			put_field(json, &fields[i], row);
+			put_field(json, &fields[i], report, row);
 	for (size_t i = 0; is_config && i < CONFIG_FIELD_COUNT; i++)
-		put_field(json, &config_fields[i], row);
+		put_field(json, &config_fields[i], report, row);
 	if (is_sum)
-		put_field(json, &config_fields[0], row); /* device_id */
+		put_field(json, &config_fields[0], report, row); /* device_id */
 	for (size_t i = 0; is_sum && i < GROUP_FIELD_COUNT; i++)
-		put_field(json, &group_fields[i], row);
-	put_evidence(json, row);
+		put_field(json, &group_fields[i], report, row);
+	for (size_t i = 0; i < SPECIAL_FIELD_COUNT; i++)
+		if (special_fields[i].group == row->group)
+			put_field(json, &special_fields[i].field, report, row);
+	put_evidence(json, report, row);
 	wt_json_object_end(json);
 }
 
 /* The sum of all rows, also of those that --limit left out. */
-static void put_total(struct wt_json *json, const struct wt_report_row *total)
+static void put_total(struct wt_json *json, const struct wt_report *report)
 {
+	const struct wt_report_row *total = &report->total;
 	static const char *const keys[] = {"launches", "launches_in_graph", "time_ns"};
 
 	wt_json_key(json, "total");
@@ -229,7 +287,7 @@ static void put_total(struct wt_json *json, const struct wt_report_row *total)
 			is_count |= !strcmp(fields[i].key, keys[k]);
 		if ((is_count || fields[i].has_evidence || !strcmp(fields[i].key, "idle_gpu_ns")) &&
 		    fields[i].null != NULL_ALWAYS)
-			put_field(json, &fields[i], total);
+			put_field(json, &fields[i], report, total);
 	}
 	wt_json_object_end(json);
 }
@@ -376,9 +434,9 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 	wt_json_key(&json, "rows");
 	wt_json_array_begin(&json);
 	for (size_t i = 0; i < report->row_count && i < limit; i++)
-		put_row(&json, &report->rows[i]);
+		put_row(&json, report, &report->rows[i]);
 	wt_json_array_end(&json);
-	put_total(&json, &report->total);
+	put_total(&json, report);
 	wt_json_object_end(&json);
 	return wt_cli_output_result(wt_json_finish(&json));
 }
@@ -386,11 +444,11 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 /* ---- CSV */
 
 static void add_cell(struct wt_table *table, const struct field *field,
-                     const struct wt_report_row *row)
+                     const struct wt_report *report, const struct wt_report_row *row)
 {
 	char *heap;
 
-	if (null_reason(field, row)) {
+	if (null_reason(field, report, row)) {
 		wt_table_add_null(table);
 	} else if (field->type == FIELD_INT) {
 		wt_table_add_int(table, *(const int64_t *)field_at(field, row), NULL);
@@ -404,8 +462,8 @@ static void add_cell(struct wt_table *table, const struct field *field,
 
 int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
 {
-	struct wt_table_column columns[FIELD_COUNT + CONFIG_FIELD_COUNT + GROUP_FIELD_COUNT + 1] = {
-	        0};
+	struct wt_table_column columns[FIELD_COUNT + CONFIG_FIELD_COUNT + GROUP_FIELD_COUNT +
+	                               SPECIAL_FIELD_COUNT + 1] = {0};
 	struct wt_table *table;
 	size_t count = 0;
 	int rc;
@@ -416,17 +474,27 @@ int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
 		columns[count++].key = config_fields[i].key;
 	for (size_t i = 0; i < GROUP_FIELD_COUNT; i++)
 		columns[count++].key = group_fields[i].key;
+	for (size_t i = 0; i < SPECIAL_FIELD_COUNT; i++)
+		columns[count++].key = special_fields[i].field.key;
 	columns[count++].key = "evidence";
 	table = wt_table_create(columns, count);
 	for (size_t r = 0; table && r < report->row_count && r < limit; r++) {
+		const struct wt_report_row *row = &report->rows[r];
+
 		wt_table_row(table, 0);
 		for (size_t i = 0; i < FIELD_COUNT; i++)
-			add_cell(table, &fields[i], &report->rows[r]);
+			add_cell(table, &fields[i], report, row);
 		for (size_t i = 0; i < CONFIG_FIELD_COUNT; i++)
-			add_cell(table, &config_fields[i], &report->rows[r]);
+			add_cell(table, &config_fields[i], report, row);
 		for (size_t i = 0; i < GROUP_FIELD_COUNT; i++) {
-			if (wt_report_is_sum(report->rows[r].group))
-				add_cell(table, &group_fields[i], &report->rows[r]);
+			if (wt_report_is_sum(row->group))
+				add_cell(table, &group_fields[i], report, row);
+			else
+				wt_table_add_null(table);
+		}
+		for (size_t i = 0; i < SPECIAL_FIELD_COUNT; i++) {
+			if (special_fields[i].group == row->group)
+				add_cell(table, &special_fields[i].field, report, row);
 			else
 				wt_table_add_null(table);
 		}

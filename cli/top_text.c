@@ -12,8 +12,6 @@
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
-#define LEDGER_KERNELS_MAX 250000 /* 0.4 s: 249,000 kernels, x86-64, 2 cores, 2026-11-29 */
-
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
         [WT_REPORT_BY_TAIL_IDLE] = "tail idle (wave; straggle needs a measurement)",
@@ -21,6 +19,10 @@ static const char *const by_text[] = {
         [WT_REPORT_BY_WAVE] = "wave",
         [WT_REPORT_BY_TIME] = "time",
         [WT_REPORT_BY_LAUNCHES] = "launches",
+        [WT_REPORT_BY_STRAGGLE] = "straggle",
+        [WT_REPORT_BY_GAP] = "gaps before its kernels",
+        [WT_REPORT_BY_LATENCY] = "mean time from launch call to start",
+        [WT_REPORT_BY_CV] = "variation of the durations",
 };
 
 /* "steps 20-420 of 431 (found)  12.4s  31.0ms/step" */
@@ -175,7 +177,7 @@ static struct lost_time lost_of(const struct wt_report_device *device,
 {
 	double sms = (double)(device->sm_count ? device->sm_count : 1);
 
-	for (size_t i = 0; i < ledger->device_count; i++) {
+	for (size_t i = 0; ledger && i < ledger->device_count; i++) {
 		const struct wt_sweep_share *share = &ledger->devices[i].share;
 
 		if (ledger->devices[i].device_id == device->device_id)
@@ -190,9 +192,15 @@ static struct lost_time lost_of(const struct wt_report_device *device,
 	        (double)device->wave_max_sm_ns / sms, (double)device->unjudged_sm_ns / sms, 0};
 }
 
-static void print_device_lines(struct wt_phrase *line, const struct wt_report *report,
-                               const struct wt_ledger *ledger)
+/* Only a part of the kernels that share the devices is shown. */
+static bool is_partial(const struct wt_report *report)
 {
+	return report->select && wt_select_is_partial(report->select);
+}
+
+static void print_device_lines(struct wt_phrase *line, const struct wt_report *report)
+{
+	const struct wt_ledger *ledger = is_partial(report) ? NULL : report->ledger;
 	int64_t wall_ns = report->end_ns - report->start_ns;
 
 	for (size_t i = 0; report->has_window && i < report->device_count; i++) {
@@ -204,8 +212,7 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 			snprintf(who, sizeof(who),
 			         "device %" PRId64 " %.64s %" PRId64 " SMs: ", device->device_id,
 			         device->name, device->sm_count);
-		print_loss_line(line, who, report->select && wt_select_is_partial(report->select),
-		                device->busy_ns, wall_ns, &lost);
+		print_loss_line(line, who, is_partial(report), device->busy_ns, wall_ns, &lost);
 	}
 }
 
@@ -236,37 +243,15 @@ static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_C
 	wt_phrase_words(line, 2, "%s", text);
 }
 
-/* Whole devices for some time: then there is a ledger of it. */
-static bool is_whole_devices(const struct wt_report *report)
-{
-	return !report->select ||
-	       (!wt_select_is_partial(report->select) && !report->select->words.device);
-}
-
-/*
- * The ledger reads every launch: only of runs for which that takes no time to speak of, and not of
- * some kernels. Free with wt_ledger_fini() in either case.
- */
-static void load_ledger(const struct wt_run_file *run, const struct wt_report *report,
-                        struct wt_ledger *ledger)
-{
-	memset(ledger, 0, sizeof(*ledger));
-	if (!is_whole_devices(report) || !report->has_window ||
-	    report->loss.kernels > LEDGER_KERNELS_MAX)
-		return;
-	if (wt_ledger_load(run->db, report->select, ledger))
-		wt_ledger_fini(ledger);
-}
-
 /* The rest of SMs x wall. */
-static void print_ledger_line(struct wt_phrase *line, const struct wt_report *report,
-                              const struct wt_ledger *ledger)
+static void print_ledger_line(struct wt_phrase *line, const struct wt_report *report)
 {
+	const struct wt_ledger *ledger = report->ledger;
 	double cause_sm_ns[WT_GAP_CAUSE_MAX] = {0}, gap_sm_ns = 0, active = 0, total = 0;
 	char percent[WT_TEXT_NUMBER_BYTES];
 
-	if (!ledger->device_count) {
-		if (is_whole_devices(report) && report->has_window) {
+	if (!ledger || !ledger->device_count || is_partial(report)) {
+		if (!report->select && report->has_window) {
 			wt_phrase_add(line, "gaps by cause: wavetap ledger");
 			wt_phrase_end(line);
 		}
@@ -317,6 +302,31 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	}
 }
 
+/* What single launches were read for, and what the figures then are of. */
+static void print_read(struct wt_phrase *line, const struct wt_report *report,
+                       const struct wt_top_style *style)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+
+	if (report->has_latency)
+		wt_phrase_add(line,
+		              "latency of %s of %s launches: those with a call of their own,"
+		              " queueing included",
+		              wt_text_count(a, report->total.latency_launches),
+		              wt_text_count(b, report->total.launches));
+	if (style->group == WT_REPORT_GROUP_CLASS)
+		wt_phrase_add(line, "classes go by words in the kernels' names");
+	if (style->group == WT_REPORT_GROUP_RANGE)
+		wt_phrase_add(line, "a kernel is of the innermost range around its launch call");
+	if (style->group == WT_REPORT_GROUP_PHASE)
+		wt_phrase_add(line, "phases: by ranges' names, optimizers' kernels, or threads");
+	if (style->group == WT_REPORT_GROUP_STEP)
+		wt_phrase_add(line, "a kernel is of the step in which it starts");
+	if (report->launches_read > WT_REPORT_LAUNCHES_CHEAP)
+		wt_phrase_add(line, "%s launches read one by one",
+		              wt_text_count(a, report->launches_read));
+}
+
 static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
                        const struct wt_report *report, const struct wt_top_style *style,
                        const struct wt_top_view *view)
@@ -330,7 +340,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		overlap_ns += report->devices[i].time_ns - report->devices[i].busy_ns;
 	wt_phrase_init(&line, out, terminal);
 	wt_phrase_add(&line, "~ model only");
-	wt_phrase_add(&line, ". not knowable");
+	wt_phrase_add(&line, ". none or not knowable");
+	if (view->has_persistent)
+		wt_phrase_add(&line, "pers persistent, by its name");
 	if (report->total.unjudged_gpu_ns >= 0.005 * view->unit.ns)
 		wt_phrase_add(&line, "unjudged %s %s",
 		              wt_top_format(a, &view->unit, report->total.unjudged_gpu_ns),
@@ -341,7 +353,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_add(&line, "lost %s of %s%s",
 	              wt_text_count(a, wt_report_kernels_lost(&report->loss)),
 	              wt_text_count(b, launches + wt_report_kernels_lost(&report->loss)), whole);
-	if (overlap_ns > 0 && !report->shares.is_exact)
+	if (overlap_ns > 0 && wt_report_shares_reason(report))
 		wt_phrase_add(&line, "upper bound where kernels overlap (%s%% of TIME): %s",
 		              wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns),
 		              wt_report_shares_reason(report));
@@ -349,6 +361,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
 		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),
 		              whole);
+	print_read(&line, report, style);
 	if (style->problem)
 		wt_phrase_add(&line, "%s", style->problem);
 	if (view->is_more)
@@ -362,7 +375,6 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
                  const struct wt_report *report, const struct wt_top_style *style)
 {
 	struct wt_top_view view = {.report = report};
-	struct wt_ledger ledger;
 	struct wt_phrase line;
 	const char *what;
 	int rc = wt_top_check_columns(style);
@@ -377,10 +389,8 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 	print_run_line(&line, run, report);
 	wt_top_print_selection(&line, report->select);
 	wt_top_print_apart(&line, report->steps);
-	load_ledger(run, report, &ledger);
-	print_device_lines(&line, report, &ledger);
-	print_ledger_line(&line, report, &ledger);
-	wt_ledger_fini(&ledger);
+	print_device_lines(&line, report);
+	print_ledger_line(&line, report);
 	what = report->select && report->select->has_window ? "window" : "run";
 	if (report->device_count > 1)
 		wt_phrase_add(

@@ -74,6 +74,15 @@ sqlite3 -batch -cmd ".mode csv" -cmd ".import $work/ranges.csv r" -cmd ".mode li
   >"$work/got"
 is "$(cat "$work/got")" "$(cat "$work/want")" "ranges: numbers, times and kernels are those of the rows"
 is "$(grep '^,outer,' "$work/ranges.csv" | cut -d , -f 15)" "$lost" "ranges: idle SM-time is that of the kernels inside"
+# top: a kernel is of the innermost range around its call, which began last; the rest of none.
+"$wavetap" top --all -r "$file" --group range --json >"$work/top.json" 2>"$work/err"
+is "$(sqlite3 -batch :memory: "SELECT coalesce(value ->> 'range', 'none') || ': ' || (value ->> 'launches') || ' ' || (value ->> 'time_ns') || ' ' ||
+    (value ->> 'underfill_sm_ns') FROM json_each(CAST(readfile('$work/top.json') AS TEXT), '\$.rows')" | LC_ALL=C sort)" \
+  "$(sql "WITH inner_one AS (SELECT e.*, (SELECT iif(n.domain = '', '', n.domain || '/') || ifnull(n.name, '(no name)')
+        FROM kernel_range k JOIN range_event r USING (range_id) JOIN range_name n ON n.name_id = r.name_id
+        WHERE k.exec_id = e.exec_id ORDER BY r.start_ns DESC, r.range_id LIMIT 1) AS name FROM kernel_exec e)
+    SELECT ifnull(name, 'none') || ': ' || count(*) || ' ' || sum(end_ns - start_ns) || ' ' || sum(underfill_sm_ns)
+    FROM inner_one WHERE end_ns >= start_ns GROUP BY name" | LC_ALL=C sort)" "top --group range: kernels of the innermost range"
 # Time without a kernel, by hand: small enough here to try every pair.
 gap=$(sql "WITH b AS (SELECT start_ns AS s, end_ns AS e FROM kernel_exec ORDER BY 1),
   u AS (SELECT s, max(e, ifnull(max(e) OVER (ORDER BY s ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)) AS e,

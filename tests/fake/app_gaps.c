@@ -6,6 +6,12 @@
  * is measured with its own clock around just that; a profiler must find it before that kernel.
  * The launch storm plants nothing by itself: all of its time without a kernel is launching.
  *
+ * Nor do three more phases: a wait after every launch, graphs with work of the host between their
+ * launches, kernels of half the SMs.
+ *
+ * After each phase also "CAUSES {json}": when it began and ended, and the kind of finding that
+ * `wavetap diagnose` must show first of that time (tests/gpu/causes_check.py).
+ *
  * Plain C on the driver API, PTX text: runs on a real GPU and on the simulated one. One thread.
  *
  *	app_gaps [--repeat N] [--dependency] [--copy-mib M]
@@ -24,6 +30,10 @@
 #define SLEEP_NS 3000000
 #define KERNEL_US 50
 #define STORM_PER_REPEAT 100
+#define EACH_PER_REPEAT 20
+#define GRAPHS_PER_REPEAT 5
+#define GRAPH_NODES 10
+#define HOST_WORK_NS 300000
 
 static const char gaps_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
         /* clang-format off */
@@ -34,6 +44,9 @@ static const char gaps_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
 	SPIN_KERNEL("gap_load", "") "\n"
 	SPIN_KERNEL("gap_copy", "") "\n"
 	SPIN_KERNEL("gap_dependency", "") "\n"
+	SPIN_KERNEL("gap_each", "") "\n"
+	SPIN_KERNEL("gap_graph", "") "\n"
+	SPIN_KERNEL("gap_half", "") "\n"
 	SPIN_KERNEL("gap_storm", "") "\n";
 /* clang-format on */
 
@@ -43,17 +56,23 @@ struct gaps {
 	unsigned int blocks;
 	uint64_t cycles, storm_cycles;
 	int repeat;
+	int64_t edge_ns; /* CLOCK_REALTIME */
 	size_t copy_bytes;
 	wtcu_deviceptr device_memory;
 	void *host_memory;
 };
 
-static int64_t now_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static void sleep_ns(int64_t ns)
@@ -84,12 +103,21 @@ static void edge(struct gaps *g)
 {
 	run(g, function(g, "gap_edge"), g->stream, g->cycles);
 	APP_CHECK(app.ctx_sync());
+	g->edge_ns = clock_ns(CLOCK_REALTIME);
 }
 
-static void told(const char *cause, int64_t planted_ns)
+static void told_finding(const struct gaps *g, const char *phase, const char *kind)
+{
+	printf("CAUSES {\"part\": \"gap_%s\", \"from_ns\": %lld, \"to_ns\": %lld, "
+	       "\"expect\": [\"%s\"]}\n",
+	       phase, (long long)g->edge_ns, (long long)clock_ns(CLOCK_REALTIME), kind);
+	fflush(stdout);
+}
+
+static void told(const struct gaps *g, const char *cause, const char *kind, int64_t planted_ns)
 {
 	printf("planted %s gap_%s %lld\n", cause, cause, (long long)planted_ns);
-	fflush(stdout);
+	told_finding(g, cause, kind);
 }
 
 static void plant_host(struct gaps *g)
@@ -106,7 +134,7 @@ static void plant_host(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("host", sum_ns);
+	told(g, "host", "host", sum_ns);
 }
 
 static void sleep_and_add(void *sum)
@@ -132,7 +160,7 @@ static void plant_sync(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("sync", sum_ns);
+	told(g, "sync", "sync", sum_ns);
 }
 
 static void plant_alloc(struct gaps *g)
@@ -155,7 +183,7 @@ static void plant_alloc(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("alloc", sum_ns);
+	told(g, "alloc", "alloc", sum_ns);
 }
 
 /* A module of another text each time, so that no cache has it. */
@@ -181,7 +209,7 @@ static void plant_load(struct gaps *g)
 		APP_CHECK(app.stream_sync(g->stream));
 	}
 	free(text);
-	told("load", sum_ns);
+	told(g, "load", "load", sum_ns);
 }
 
 static void plant_copy(struct gaps *g)
@@ -199,7 +227,7 @@ static void plant_copy(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("copy", sum_ns);
+	told(g, "copy", "copy-exposed", sum_ns);
 }
 
 /* The kernel is launched at once, behind an event that a sleeping host function holds back. */
@@ -226,7 +254,7 @@ static void plant_dependency(struct gaps *g)
 		run(g, f, g->stream, g->cycles);
 		APP_CHECK(app.stream_sync(g->stream));
 	}
-	told("dependency", sum_ns);
+	told(g, "dependency", "dependency", sum_ns);
 }
 
 static void plant_storm(struct gaps *g)
@@ -238,6 +266,63 @@ static void plant_storm(struct gaps *g)
 		run(g, f, g->stream, g->storm_cycles);
 	APP_CHECK(app.stream_sync(g->stream));
 	printf("storm launch gap_storm 0\n");
+	/* By what the driver and the GPU take for a launch. */
+	told_finding(g, "storm", "small-kernels\", \"launch-bound\", \"turnaround");
+}
+
+/* Kernels of a microsecond, each waited for. */
+static void plant_each(struct gaps *g)
+{
+	wtcu_function f = function(g, "gap_each");
+
+	run(g, f, g->stream, g->storm_cycles);
+	edge(g);
+	for (int i = 0; i < g->repeat * EACH_PER_REPEAT; i++) {
+		run(g, f, g->stream, g->storm_cycles);
+		APP_CHECK(app.stream_sync(g->stream));
+	}
+	told_finding(g, "each", "sync-each-launch");
+}
+
+/* The host works, without a call, for longer than a graph runs. */
+static void plant_graph(struct gaps *g)
+{
+	wtcu_function f = function(g, "gap_graph");
+	wtcu_graph graph;
+	wtcu_graph_exec exec;
+
+	run(g, f, g->stream, g->storm_cycles);
+	APP_CHECK(app.begin_capture(g->stream, WTCU_CAPTURE_MODE_THREAD_LOCAL));
+	for (int i = 0; i < GRAPH_NODES; i++)
+		run(g, f, g->stream, g->storm_cycles);
+	APP_CHECK(app.end_capture(g->stream, &graph));
+	APP_CHECK(app.instantiate(&exec, graph, 0));
+	APP_CHECK(app.graph_launch(exec, g->stream));
+	edge(g);
+	for (int i = 0; i < g->repeat * GRAPHS_PER_REPEAT; i++) {
+		int64_t until_ns = now_ns() + HOST_WORK_NS;
+
+		APP_CHECK(app.graph_launch(exec, g->stream));
+		while (now_ns() < until_ns)
+			;
+	}
+	APP_CHECK(app.stream_sync(g->stream));
+	told_finding(g, "graph", "graph-break");
+}
+
+static void plant_half(struct gaps *g)
+{
+	wtcu_function f = function(g, "gap_half");
+	unsigned int blocks = g->blocks;
+
+	g->blocks = blocks / 2;
+	run(g, f, g->stream, g->cycles);
+	edge(g);
+	for (int i = 0; i < g->repeat * EACH_PER_REPEAT; i++)
+		run(g, f, g->stream, g->cycles);
+	APP_CHECK(app.stream_sync(g->stream));
+	g->blocks = blocks;
+	told_finding(g, "half", "small-grid");
 }
 
 static void setup(struct gaps *g)
@@ -287,6 +372,9 @@ int main(int argc, char **argv)
 	if (has_dependency)
 		plant_dependency(&g);
 	plant_storm(&g);
+	plant_each(&g);
+	plant_graph(&g);
+	plant_half(&g);
 	APP_CHECK(app.ctx_sync());
 	return 0;
 }

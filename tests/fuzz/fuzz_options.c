@@ -18,11 +18,25 @@ int wt_program_main(int argc, char **argv);
 
 static bool is_harmless(const char *verb)
 {
-	static const char *const verbs[] = {
-	        "top",       "runs",           "status",          "help", "--help",
-	        "--version", "--list-options", "--list-commands", "show", "ledger",
-	        "gaps",      "copies",         "diagnose",        "-h",   "-V",
-	        "preload",   "whatif"};
+	static const char *const verbs[] = {"top",
+	                                    "runs",
+	                                    "status",
+	                                    "help",
+	                                    "--help",
+	                                    "--version",
+	                                    "--list-options",
+	                                    "--list-commands",
+	                                    "show",
+	                                    "ledger",
+	                                    "gaps",
+	                                    "copies",
+	                                    "diagnose",
+	                                    "-h",
+	                                    "-V",
+	                                    "preload",
+	                                    "sms",
+	                                    "ranks",
+	                                    "whatif"};
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (!strcmp(verb, verbs[i]))

@@ -187,10 +187,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 12:
 		read_by("whatif", "--sms=200", NULL, NULL, NULL);
 		read_by("whatif", "--full-waves", "--no-gaps", "--json", NULL);
+		read_by("ranks", NULL, NULL, NULL, NULL);
+		read_by("ranks", "--json", NULL, NULL, NULL);
+		read_by("gaps", "--by", "call", "--json", NULL);
 		break;
 	case 13:
-		read_by("ledger", "--all", NULL, NULL, NULL);
-		read_by("timeline", "--steps=2:", "--json", NULL, NULL);
+		read_by("sms", NULL, NULL, NULL, NULL);
+		read_by("sms", "--json", NULL, NULL, NULL);
+		read_by("top", "--by", "gap", "--group", "stream");
+		break;
+	case 14:
+		read_by("top", "--by", "latency", "--group", "graph");
+		read_by("top", "--by", "cv", "--group", "duration");
+		read_by("top", "--group", "step", "--json", NULL);
+		read_by("top", "--group", "class", "--csv", NULL);
 		break;
 	default:
 		read_by("status", NULL, NULL, NULL, NULL);

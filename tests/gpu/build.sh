@@ -32,6 +32,7 @@ compile() { # OUTPUT SOURCE OPTION...
   "$nvcc" -O2 "-arch=$arch" -o "$folder/$output" "$here/$source" "$@"
 }
 compile truth truth.cu
+compile causes_native causes_native.cu
 compile link_truth cover/link_truth.cu
 compile cover_static cover/cover.cu
 # shellcheck disable=SC2016 # for the loader

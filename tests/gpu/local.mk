@@ -3,6 +3,9 @@ EXTRA_DIST += \
 	tests/gpu/README.md \
 	tests/gpu/RESULTS.md \
 	tests/gpu/build.sh \
+	tests/gpu/causes.py \
+	tests/gpu/causes_check.py \
+	tests/gpu/causes_native.cu \
 	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
 	tests/gpu/check_ranges.py \

@@ -11,7 +11,7 @@
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
-# Sections: occupancy waves tail gaps coverage link nvtx eager compile profiler profiler-compile
+# Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
 # preload-vs-run ranks cost; all of them by default; and, only if named, record: recordings for
 # tests/data into $OUT/recordings. Each workload runs under plain LD_PRELOAD= and,
 # but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
@@ -20,7 +20,7 @@
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
-SECTIONS='occupancy waves tail gaps coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
+SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost"
 MORE_SECTIONS=record
 MODES='preload run'
@@ -180,8 +180,28 @@ section_gaps() {
   done
   judge gaps preload causes "$log.check" "$python" "$here/check_gaps.py" "$log.out" "$log.gaps" \
     "$log.ledger"
+  judge gaps preload findings "$log.findings" "$python" "$here/causes_check.py" "$build/wavetap" \
+    "$log.out" "$log.d"
   judge gaps preload loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
+  cat "$log.check.txt" "$log.findings.txt"
+}
+
+# Programs in which one cause dominates: diagnose must name it first.
+section_causes() {
+  causes_of torch "$python" "$here/causes.py"
+  causes_of native "$build/causes_native"
+}
+
+# causes_of NAME COMMAND...: the program observed, and each of its parts judged.
+causes_of() {
+  log=$work/causes-$1 which=$1
+  shift
+  run_observed preload "$log.d" "$log" "$@"
+  ended causes "$which" "$log" $? || return
+  judge causes "$which" causes "$log.check" "$python" "$here/causes_check.py" "$build/wavetap" \
+    "$log.out" "$log.d"
   cat "$log.check.txt"
+  judge causes "$which" loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
 }
 
 # train_section NAME ARGUMENT...: train.py bare and observed: same work, nothing lost.
@@ -328,6 +348,7 @@ run_section() {
     occupancy) section_occupancy ;;
     waves | tail) truth_section "$1" ;;
     gaps) section_gaps ;;
+    causes) section_causes ;;
     coverage) section_coverage ;;
     link) section_link ;;
     nvtx) section_nvtx ;;

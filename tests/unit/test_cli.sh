@@ -193,7 +193,7 @@ json null '$.rows[1]'
 wt 0 top -r aaaa0002 --csv
 [ "$(wc -l <"$tmp/out")" -eq 4 ]
 ok $? "CSV: a heading and three rows"
-out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,8000000000,0,0,,,0,8000000000,,0,'
+out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,8000000000,0,0,,,0,8000000000,0,0,'
 grep -qF '"ev'"$(printf '\033')"'il,""x"' "$tmp/out"
 ok $? "CSV quotes commas and quotes"
 
@@ -271,10 +271,14 @@ for arguments in "top --nosuch" "top -Z" "top --by nosuch" "top --by" "top --lim
 	[ ! -s "$tmp/out" ]
 	ok $? "nothing on stdout"
 done
-wt 2 top --by straggle
-err_has "not available in this version"
-wt 2 top --group step
-err_has "not available in this version"
+wt 3 top --by straggle
+err_has "no run has that evidence yet"
+one_error_line
+wt 3 top --by latency -r aaaa0002
+err_has "no launch of the run has a call of its own that is known"
+one_error_line
+wt 3 top --group stream -r aaaa0004
+err_has "hooks-only, 5 launches without kernel times"
 wt 2 export -o x --format perfetto
 err_has "not available in this version"
 wt 2

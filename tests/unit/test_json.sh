@@ -79,7 +79,7 @@ sqlite3 -batch "$work/short-loop.db" "DELETE FROM kernel_exec WHERE exec_id > (S
 
 for run in "$recorded" "$sim" "$work/full.db" "$work/pair.db" "$work/ranks.db" "$work/lossy.db" "$work/short.db" "$work/odd.db"; do
   for arguments in "top" "top --group config" "top --group device" "top --group process --limit 1" "top --group rank" \
-    ledger gaps "gaps --by kernel" timeline "diagnose --threshold 0.01" "whatif --no-gaps" "whatif --sms 40" "copies" "show 1" "export --format json -o -"; do
+    ledger gaps "gaps --by kernel" "gaps --by call" sms ranks timeline "diagnose --threshold 0.01" "whatif --no-gaps" "whatif --sms 40" "copies" "show 1" "export --format json -o -"; do
     case $arguments in
     show*) json=--json code=0 ;;
     export*) json='' code=0 ;;
@@ -97,7 +97,8 @@ for run in hooks empty; do
 done
 ddp=$work/ddp.db
 valid 0 import -o "$ddp" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" --json
-for arguments in "top --group rank" "top --group config" ledger "gaps --by kernel" timeline diagnose copies steps "show AllReduce" "whatif --full-waves"; do
+for arguments in "top --group rank" "top --group config" "top --group stream" "top --group step" "top --group graph" \
+  "top --group duration" "top --group class" "gaps --by call" sms ranks ledger "gaps --by kernel" timeline diagnose copies steps "show AllReduce" "whatif --full-waves"; do
   valid 0 $arguments --json -r "$ddp"
 done
 valid 0 steps --json -r "$recorded"
@@ -108,6 +109,10 @@ for part in "--from 1s --to 5s" "--device 1" "--rank 0" "--kernel half"; do
   valid 0 top --json -r "$work/ranks.db" $part
   valid 0 export --format json -o - -r "$work/ranks.db" $part
 done
+# As if of more launches than are read unasked.
+cp "$recorded" "$work/many.db"
+sqlite3 -batch "$work/many.db" "UPDATE config_stat SET launches = 300000 WHERE config_id = (SELECT min(config_id) FROM config_stat)"
+valid 0 top --json -r "$work/many.db"
 valid 0 ledger --json -r "$recorded" --steps 2:4
 valid 0 gaps --json -r "$recorded" --kernel elementwise --from 10ms
 valid 0 show --json -r "$work/odd.db" tail
@@ -141,6 +146,8 @@ settle
 valid 0 ranges --json -r latest
 valid 0 ranges --any-thread --json -r latest
 valid 0 top --json -r latest --range forward
+valid 0 top --group range --json -r latest
+valid 0 top --group phase --json -r latest
 valid 3 ranges --json -r "$recorded"
 
 # While something is recorded, and with a segment that the daemon leaves alone.

@@ -140,6 +140,30 @@ is "$(sqlite3 -batch :memory: "SELECT group_concat(coalesce((value ->> 'kernel')
    FROM json_each(CAST(readfile('$work/gaps.json') AS TEXT), '\$.rows')")" \
   "small 1 160000 undecided, node 2 120000 graph, waves 1 40000 launch, none" "gaps by the kernel that ended them"
 
+# By what the launching thread did, as it was before the wait: cut where it enters and leaves calls. Before "waves":
+# 0-5 in the launch, 5-10 after it. Before "small": 110-115 and 125-130 in none, 115-125 waiting (another thread's wait is
+# not its own), 130-135, 135-150. Before the nodes: 200-205, 205-207, 207-220; 230-240. 250-270 after the last.
+cp "$hand" "$work/calls.db"
+sqlite3 -batch "$work/calls.db" "DELETE FROM api_call WHERE api IN (60, 80, 111)"
+by_call() { # ARGUMENT...: the rows of --by call
+  "$wavetap" gaps -r "$work/calls.db" --by call --json "$@" >"$work/gaps.json" 2>"$work/err" || cat "$work/err"
+  sqlite3 -batch :memory: "SELECT group_concat(coalesce(value ->> 'call', value ->> 'where') || ' ' ||
+     coalesce(value ->> 'launch_call', '.') || ' ' || (value ->> 'gaps') || ' ' || (value ->> 'gap_sm_ns') || ' ' ||
+     coalesce(value ->> 'tid', '.') || ' ' || coalesce(value ->> 'kernel', '.'), ', ')
+     FROM json_each(CAST(readfile('$work/gaps.json') AS TEXT), '\$.rows')"
+}
+is "$(by_call)" "launched cuGraphLaunch 2 92000 7 node, end . 1 80000 . ., launched cuLaunchKernel 2 80000 7 small, cuLaunchKernel cuLaunchKernel 2 40000 7 waves, cuCtxSynchronize cuLaunchKernel 1 40000 7 small, own-code cuLaunchKernel 1 40000 7 small, own-code cuGraphLaunch 1 20000 7 node, cuGraphLaunch cuGraphLaunch 1 8000 7 node" \
+  "gaps by call"
+is "$(by_call --kernel small)" "launched cuLaunchKernel 1 60000 7 small, cuCtxSynchronize cuLaunchKernel 1 40000 7 small, own-code cuLaunchKernel 1 40000 7 small, cuLaunchKernel cuLaunchKernel 1 20000 7 small" \
+  "gaps by call, of a kernel selected"
+# A call within a call: the inner one has its time. One that returns after the launch began does not reach beyond.
+sqlite3 -batch "$work/calls.db" "INSERT INTO api_call (process_id, api, entry_ns, return_ns, tid, thread32, handle, other, bytes,
+  result, flags) VALUES (1,80,1000118000,1000120000,7,77,0,0,0,0,0), (1,111,1000128000,1000133000,7,77,0,0,0,0,0)"
+is "$(by_call --kernel small)" "launched cuLaunchKernel 1 60000 7 small, cuCtxSynchronize cuLaunchKernel 1 32000 7 small, own-code cuLaunchKernel 1 32000 7 small, cuLaunchKernel cuLaunchKernel 1 20000 7 small, cuMemAlloc_v2 cuLaunchKernel 1 8000 7 small, cuModuleLoadData cuLaunchKernel 1 8000 7 small" \
+  "calls within calls"
+LC_ALL=C COLUMNS=80 "$wavetap" gaps -r "$work/calls.db" --by call --limit 2 >"$work/text"
+ok "text: the rest" grep -q '^ *21\.1 .* 8 more (--limit 0)' "$work/text"
+
 # Kernels that share SMs, one that no model fits, one whose times can't be, a second device, a lost kernel.
 sed 's/u(\([0-9]*\))/(1000000000 + \1 * 1000)/g' <<'SQL' | sqlite3 -batch "$hand"
 INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id, launch_seq,
@@ -201,8 +225,6 @@ is "$? $(cat "$work/out" "$work/err")" "3 wavetap: --kernel: a copy is no kernel
 is "$? $(cat "$work/out" "$work/err")" "3 wavetap: run hand has no device \"9\"; it has 1 (Four, aa)" "no such device"
 "$wavetap" gaps -r "$hand" --json --csv >"$work/out" 2>"$work/err"
 is "$? $(head -n 1 "$work/err")" "2 wavetap: --json and --csv exclude each other" "two formats"
-"$wavetap" gaps -r "$hand" --by call >"$work/out" 2>"$work/err"
-is "$? $(head -n 1 "$work/err")" "2 wavetap: --by call is not available in this version; it has cause, kernel" "a later version's"
 # Times that can't be are left out and told, and nothing overflows.
 sqlite3 -batch "$hand" "UPDATE copy SET end_ns = -9223372036854775807 WHERE correlation_id = 11;
   UPDATE copy SET start_ns = -9223372036854775807, end_ns = 9223372036854775807 WHERE correlation_id = 12"
@@ -243,8 +265,23 @@ done
 "$wavetap" copies -r "$run" --all --json >"$work/copies.json"
 is "$(($(field "$work/copies.json" '$.total.exposed_ns') * 132))" \
   "$(field "$work/ledger.json" '$.devices[0].gap_by_cause_sm_ns.copy')" "H200: exposed copies are the ledger's gaps by copy"
-is "$("$wavetap" gaps -r "$run" --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
-  "$("$wavetap" gaps -r "$run" --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
+is "$("$wavetap" gaps -r "$run" --all --by kernel --csv | awk -F, 'NR > 1 { s += $3 } END { printf "%.0f", s }')" \
+  "$("$wavetap" gaps -r "$run" --all --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: both groupings sum to the same"
+"$wavetap" gaps -r "$run" --all --by call --csv >"$work/calls.csv"
+is "$(awk -F, 'NR > 1 { s += $2 } END { printf "%.0f", s }' "$work/calls.csv")" \
+  "$("$wavetap" gaps -r "$run" --all --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "H200: gaps by call sum to the same"
+for cause in host launch undecided; do
+  column=$(head -n 1 "$work/calls.csv" | tr ',' '\n' | grep -n "^${cause}_sm_ns$" | cut -d: -f 1)
+  is "$(awk -F, -v c="$column" 'NR > 1 { s += $c } END { printf "%.0f", s }' "$work/calls.csv")" \
+    "$("$wavetap" gaps -r "$run" --all --csv | awk -F, -v c="$cause" '$1 == c { print $4 }')" "H200: and each cause, $cause"
+done
+# From the return of the launch to the start of the kernel, as far as no kernel ran.
+is "$(awk -F, '{ for (i = 1; i <= NF; i++) if ($i == "launched") s += $2 } END { printf "%.0f", s }' "$work/calls.csv")" \
+  "$(sqlite3 -batch "$run" "WITH k AS (SELECT e.start_ns, l.return_ns, coalesce(max(e.end_ns) OVER (ORDER BY e.start_ns, e.exec_id
+       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), (SELECT max(first_ns, armed_ns) FROM proc)) AS before
+       FROM kernel_exec e JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq)
+     SELECT 132 * sum(start_ns - max(before, return_ns)) FROM k WHERE start_ns > max(before, return_ns)")" \
+  "H200: gaps after the launch had returned"
 # Windows that adjoin sum to the run, but for gaps at the seams, which may have other causes there.
 parts=0
 for part in "--to 123456us" "--from 123456us --to 600ms" "--from 600ms"; do

@@ -99,7 +99,10 @@ wt 0 top -r "$run" --from 1s --to 5s
 out_has "1.00s to 5.00s of 10.0s"
 out_has "4 of 6 kernels"
 out_has "device 1 Testbed 4 4 SMs: a kernel ran 75.0% of the time (what nvidia-smi shows)"
-out_has "lost in kernels ~18.8% to 25.0%" # 2 SMs of half in [2,3), 1 to 2 of tail in [4,5): 3 to 4 of 16 SM-s
+# Of 4 SMs x 4 s: one "half" alone leaves two SMs idle in [2,3), and the wave of "tail" is 1 to 2 SM-s of [4,5).
+out_has "lost in kernels ~18.8% to 25.0%"
+# Both devices: 9 + 4 of 48 SM-s; 4 + 8 before kernels whose call is not known, 16 after the last of device 2.
+out_has "active ~27.1%  gaps 58.3% = after 33.3 unknown 25.0"
 out_has "whole GPU over the window"
 out_has "lost 0 of 6 in the whole run"
 out_lacks "selected:"

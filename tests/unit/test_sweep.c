@@ -46,7 +46,7 @@ static int on_gap(void *arg, const struct wt_sweep_gap *gap)
 
 static void begin(uint32_t sms, int64_t start_ns)
 {
-	const struct wt_sweep_output output = {on_kernel, on_gap, &seen};
+	const struct wt_sweep_output output = {.kernel = on_kernel, .gap = on_gap, .arg = &seen};
 
 	memset(&seen, 0, sizeof(seen));
 	if (wt_sweep_init(&sweep, sms, start_ns, &output))
@@ -226,7 +226,7 @@ static void test_stretches(void)
 static void test_refused(void)
 {
 	struct wt_sweep_kernel bad;
-	const struct wt_sweep_output output = {on_kernel, on_gap, &seen};
+	const struct wt_sweep_output output = {.kernel = on_kernel, .gap = on_gap, .arg = &seen};
 
 	is_i64(wt_sweep_init(&sweep, 0, 0, &output), -EINVAL, "no SMs");
 	is_i64(wt_sweep_init(&sweep, WT_SWEEP_SMS_MAX + 1, 0, &output), -EINVAL, "too many SMs");

@@ -1,0 +1,323 @@
+/*
+ * cmd_ranks.c - `wavetap ranks`: the processes of a run side by side, on each of their devices.
+ * Single-threaded; blocks on files.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/ledger_lines.h"
+#include "cli/phrase.h"
+#include "cli/ranks.h"
+#include "cli/report_sql.h"
+#include "cli/select.h"
+#include "cli/table.h"
+
+struct ranks_values {
+	const char *run;
+	struct wt_select_words select;
+	bool is_json, is_csv;
+};
+
+static const struct wt_option ranks_options[] = {
+        WT_SELECT_OPTIONS(struct ranks_values, select),
+        {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranks_values, is_json), NULL,
+         "one JSON object; fields in doc/json.md"},
+        {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranks_values, is_csv), NULL,
+         "rows as CSV"},
+        WT_RUN_OPTION(struct ranks_values, run),
+        {0},
+};
+
+static const struct wt_table_column columns[] = {
+        {"rank", "RANK", WT_TABLE_RIGHT, 0, 0, 0},
+        {"local_rank", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"world_size", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"process_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"pid", "PID", WT_TABLE_RIGHT, 0, 0, 0},
+        {"device_id", "DEV", WT_TABLE_RIGHT, 0, 0, 0},
+        {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"time_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"busy_ns", "BUSY%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"active_sm_ns", "ACT%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"idle_sm_ns", "IDLE%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"underfill_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"wave_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"wave_max_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"unjudged_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"comm_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"gap_sm_ns", "GAPS%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"gaps", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
+        WT_GAP_CAUSE_COLUMNS,
+        {"comm_ns", "COMM%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"comm_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"wait_ns", "WAIT", WT_TABLE_RIGHT, 0, 0, 0},
+        {"steps", "STEPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"step_ns", "STEP", WT_TABLE_RIGHT, 0, 0, 0},
+        {"hostname", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
+        {"process", "PROCESS", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 8, 0},
+};
+
+static void add_known(struct wt_table *table, int64_t value)
+{
+	if (value < 0)
+		wt_table_add_null(table);
+	else
+		wt_table_add_int(table, value, NULL);
+}
+
+static void add_percent(struct wt_table *table, int64_t part, double whole)
+{
+	char text[WT_TEXT_NUMBER_BYTES];
+
+	wt_table_add_int(table, part, wt_text_percent(text, (double)part, whole));
+}
+
+static void add_gaps(struct wt_table *table, const struct wt_rank_row *row, double total_sm_ns)
+{
+	int64_t sm_ns = 0;
+	int most = 0;
+
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
+		sm_ns += row->gap_sm_ns[cause];
+		if (row->gap_sm_ns[cause] > row->gap_sm_ns[most])
+			most = cause;
+	}
+	add_percent(table, sm_ns, total_sm_ns);
+	wt_table_add_int(table, row->gaps, NULL);
+	wt_table_add_string(table, sm_ns ? wt_gap_cause_name((enum wt_gap_cause)most) : NULL, NULL);
+	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+		wt_table_add_int(table, row->gap_sm_ns[cause], NULL);
+}
+
+static void add_row(struct wt_table *table, const struct wt_rank_row *row, int64_t wall_ns)
+{
+	const struct wt_sweep_share *share = &row->share;
+	double wall = (double)wall_ns, total = wall * (double)row->sms;
+	char text[WT_TEXT_NUMBER_BYTES];
+
+	wt_table_row(table, 0);
+	add_known(table, row->rank);
+	add_known(table, row->local_rank);
+	add_known(table, row->world_size);
+	wt_table_add_int(table, row->process_id, NULL);
+	add_known(table, row->pid);
+	wt_table_add_int(table, row->device_id, NULL);
+	wt_table_add_int(table, row->kernels, wt_text_count(text, row->kernels));
+	wt_table_add_int(table, row->time_ns, NULL);
+	add_percent(table, row->busy.ns, wall);
+	add_percent(table, share->active_sm_ns, total);
+	add_percent(table, share->underfill_sm_ns + share->wave_sm_ns, total);
+	wt_table_add_int(table, share->underfill_sm_ns, NULL);
+	wt_table_add_int(table, share->wave_sm_ns, NULL);
+	wt_table_add_int(table, share->wave_max_sm_ns, NULL);
+	wt_table_add_int(table, share->unjudged_sm_ns, NULL);
+	wt_table_add_int(table, share->comm_sm_ns, NULL);
+	add_gaps(table, row, total);
+	add_percent(table, row->comm.ns, wall);
+	wt_table_add_int(table, row->busy.ns - row->compute.ns, NULL);
+	if (row->wait_ns < 0)
+		wt_table_add_null(table);
+	else
+		wt_table_add_int(table, row->wait_ns, wt_text_ns(text, row->wait_ns));
+	if (row->has_steps) {
+		wt_table_add_int(table, row->steps, wt_text_count(text, row->steps));
+		wt_table_add_int(table, row->step_ns, wt_text_ns(text, row->step_ns));
+	} else {
+		wt_table_add_null(table);
+		wt_table_add_null(table);
+	}
+	wt_table_add_string(table, row->hostname, NULL);
+	wt_table_add_string(table, row->command, NULL);
+}
+
+static struct wt_table *make_table(const struct wt_ranks *ranks)
+{
+	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	int64_t wall_ns = ranks->ledger->end_ns - ranks->ledger->start_ns;
+
+	for (size_t i = 0; table && i < ranks->count; i++)
+		add_row(table, &ranks->rows[i], wall_ns);
+	return table;
+}
+
+/* ---- output */
+
+/* Who holds the others up: the one that waited least. NULL: not known. */
+static const struct wt_rank_row *slowest(const struct wt_ranks *ranks, int64_t *ret_mean_ns)
+{
+	const struct wt_rank_row *least = NULL;
+	int64_t sum_ns = 0;
+
+	for (size_t i = 0; !ranks->wait_reason && i < ranks->count; i++) {
+		wt_report_add(&sum_ns, ranks->rows[i].wait_ns);
+		if (!least || ranks->rows[i].wait_ns < least->wait_ns)
+			least = &ranks->rows[i];
+	}
+	*ret_mean_ns = 0;
+	if (least && ranks->count > 1)
+		*ret_mean_ns = (sum_ns - least->wait_ns) / ((int64_t)ranks->count - 1);
+	return least;
+}
+
+static void print_waits(struct wt_phrase *line, const struct wt_ranks *ranks)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], who[48];
+	int64_t mean_ns;
+	const struct wt_rank_row *row = slowest(ranks, &mean_ns);
+
+	if (!row) {
+		wt_phrase_add(line, "who waited for whom is not known: %s", ranks->wait_reason);
+		wt_phrase_end(line);
+		return;
+	}
+	if (row->rank >= 0)
+		snprintf(who, sizeof(who), "rank %" PRId64, row->rank);
+	else
+		snprintf(who, sizeof(who), "pid %" PRId64, row->pid);
+	wt_phrase_add(line, "slowest: %s, which waited %s in %s collectives", who,
+	              wt_text_ns(a, row->wait_ns), wt_text_count(b, ranks->collectives));
+	wt_phrase_add(line, "the others waited %s, on the mean", wt_text_ns(a, mean_ns));
+	if (ranks->collectives_apart)
+		wt_phrase_add(line, "%s not at the same time: left out",
+		              wt_text_count(a, ranks->collectives_apart));
+	wt_phrase_end(line);
+}
+
+static int print_text(const struct wt_ledger_view *view, const struct wt_ranks *ranks,
+                      struct wt_table *table)
+{
+	struct wt_text_terminal terminal;
+	struct wt_phrase line;
+	int rc;
+
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
+	wt_phrase_init(&line, stdout, &terminal);
+	wt_phrase_add(&line,
+	              "a row: a process on a device, in percent of the time, or of SMs x time");
+	wt_phrase_add(&line, "gaps: before its kernels");
+	wt_phrase_end(&line);
+	rc = wt_table_print_text(table, stdout, &terminal);
+	if (rc)
+		return rc;
+	if (ranks->count == 1)
+		wt_phrase_add(&line,
+		              "one process on one device: there is nothing to set beside it");
+	else
+		print_waits(&line, ranks);
+	if (ranks->count == 1)
+		wt_phrase_end(&line);
+	wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
+	return 0;
+}
+
+static int print_json(const struct wt_ledger_view *view, const struct wt_ranks *ranks,
+                      struct wt_table *table)
+{
+	int64_t mean_ns;
+	const struct wt_rank_row *row = slowest(ranks, &mean_ns);
+	struct wt_json json;
+
+	wt_json_init(&json, stdout, true);
+	wt_json_object_begin(&json);
+	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
+	wt_json_key(&json, "processes");
+	wt_json_int(&json, ranks->processes);
+	wt_json_key(&json, "collectives");
+	if (row)
+		wt_json_int(&json, ranks->collectives);
+	else
+		wt_json_null(&json);
+	wt_json_key(&json, "collectives_apart");
+	if (row)
+		wt_json_int(&json, ranks->collectives_apart);
+	else
+		wt_json_null(&json);
+	wt_json_key(&json, "slowest_process_id");
+	if (row)
+		wt_json_int(&json, row->process_id);
+	else
+		wt_json_null(&json);
+	wt_json_key(&json, "evidence");
+	wt_json_string(&json, "model");
+	wt_json_key(&json, "reason");
+	wt_json_object_begin(&json);
+	if (ranks->wait_reason) {
+		wt_json_key(&json, "wait_ns");
+		wt_json_string(&json, ranks->wait_reason);
+	}
+	wt_json_object_end(&json);
+	wt_json_key(&json, "rows");
+	(void)wt_table_print_json(table, &json);
+	wt_json_object_end(&json);
+	return wt_json_finish(&json);
+}
+
+static int show(const struct ranks_values *values, struct wt_select *select)
+{
+	struct wt_ledger_view view = {0};
+	struct wt_ranks ranks = {0};
+	const struct wt_ledger_observer observer = wt_ranks_observer(&ranks);
+	int code = wt_ledger_open_observed(values->run, select, &observer, &view);
+	struct wt_table *table = NULL;
+	int rc = 0;
+
+	if (!code)
+		rc = wt_ranks_finish(&ranks, view.run.db);
+	if (rc) {
+		wt_cli_error("%s: %s", view.run.info.path,
+		             rc == -EIO ? sqlite3_errmsg(view.run.db) : strerror(-rc));
+		code = WT_EXIT_FAILED;
+	}
+	if (!code) {
+		table = make_table(&ranks);
+		rc = !table            ? -ENOMEM
+		     : values->is_json ? print_json(&view, &ranks, table)
+		     : values->is_csv  ? wt_table_print_csv(table, stdout)
+		                       : print_text(&view, &ranks, table);
+		code = wt_cli_output_result(rc);
+	}
+	wt_table_destroy(table);
+	wt_ranks_fini(&ranks);
+	wt_ledger_close(&view);
+	return code;
+}
+
+static int run_ranks(void *opaque, int operand_count, char **operands)
+{
+	const struct ranks_values *values = opaque;
+	struct wt_select select;
+	int code;
+
+	(void)operand_count;
+	(void)operands;
+	if (values->is_json && values->is_csv)
+		return wt_cli_usage_error("ranks", "--json and --csv exclude each other");
+	code = wt_select_parse("ranks", &values->select, &select);
+	if (!code && values->select.kernel) {
+		wt_cli_error("--kernel: all kernels of a device share its SMs; top --group rank and"
+		             " gaps select kernels");
+		code = WT_EXIT_NO_DATA;
+	}
+	if (!code)
+		code = show(values, &select);
+	wt_select_fini(&select);
+	return code;
+}
+
+const struct wt_command wt_cmd_ranks = {
+        .name = "ranks",
+        .summary = "the processes of a run side by side, and who waits for whom",
+        .details =
+                "What each process did on each of its devices: kernels, SMs active and idle in\n"
+                "them, the time without a kernel before its own, collectives, its steps. WAIT is\n"
+                "how much longer it was in collectives than whoever was in each the shortest.\n",
+        .options = ranks_options,
+        .values_bytes = sizeof(struct ranks_values),
+        .run = run_ranks,
+};

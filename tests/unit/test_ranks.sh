@@ -1,0 +1,160 @@
+#!/bin/sh
+# `wavetap ranks` and `wavetap sms`: three processes on two devices whose figures are worked out by
+# hand, and two ranks recorded on two H200s (rank 1 had twice the batch) against what sqlite3 finds
+# from single kernels.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+field() { # FILE PATH
+  sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$1') AS TEXT), '$2')"
+}
+rows() { # FILE EXPRESSION on `r`, a row, one line each
+  sqlite3 -batch :memory: "SELECT $2 FROM (SELECT value AS r FROM json_each(CAST(readfile('$1') AS TEXT), '\$.rows'))"
+}
+fails() { # CODE ERROR ARGUMENT...
+  code=$1 error=$2
+  shift 2
+  "$wavetap" "$@" >"$work/out" 2>"$work/err"
+  is "$? $(head -n 1 "$work/err")$(cat "$work/out")" "$code $error" "$1 $4 $5: refused in words"
+}
+
+# ---- by hand: 10 s, device 1 of 4 SMs, device 2 of 8. Process 1 (rank 0) has [0,2) and [1,3) on 2 SMs, [4,7) on 4
+# with 3 SM-s of wave, [9,10) that no model fits; on device 2, on 4 SMs each, it has [2,3), process 2 (rank 1) [4,5),
+# process 3 (no rank) [5,6).
+hand=$work/hand.db
+"$top_builddir/tests/unit/make_run" "$hand" ranks hand 1 &&
+  sqlite3 -batch "$hand" "UPDATE kernel_exec SET process_id = 2 WHERE start_ns = 1004000000000 AND config_id = 6;
+    UPDATE kernel_exec SET process_id = 3 WHERE start_ns = 1005000000000 AND config_id = 6"
+is "$?" 0 "a run made"
+"$wavetap" ranks -r "$hand" --json >"$work/ranks.json"
+is "$(rows "$work/ranks.json" "coalesce(r ->> 'rank', 'none') || ' ' || (r ->> 'pid') || ' dev ' || (r ->> 'device_id') || ': ' ||
+    (r ->> 'kernels') || ' ' || ((r ->> 'time_ns') / 1000000) || ' ' || ((r ->> 'busy_ns') / 1000000) || ' act ' ||
+    ((r ->> 'active_sm_ns') / 1000000) || ' idle ' || ((r ->> 'underfill_sm_ns') / 1000000) || ' ' ||
+    ((r ->> 'wave_sm_ns') / 1000000) || ' ' || ((r ->> 'unjudged_sm_ns') / 1000000) || ' gaps ' || (r ->> 'gaps') || ' ' ||
+    ((r ->> 'gap_sm_ns') / 1000000)")" "0 42 dev 1: 5 8000 7000 act 17000 idle 4000 3000 4000 gaps 2 12000
+0 42 dev 2: 1 1000 1000 act 4000 idle 4000 0 0 gaps 1 16000
+1 43 dev 2: 1 1000 1000 act 4000 idle 4000 0 0 gaps 1 8000
+none 44 dev 2: 1 1000 1000 act 4000 idle 4000 0 0 gaps 0 0" "a row for each process and device"
+is "$(field "$work/ranks.json" '$.processes') $(field "$work/ranks.json" '$.reason.wait_ns')$(field "$work/ranks.json" '$.slowest_process_id')" \
+  "3 not all ran collectives (NCCL, NVSHMEM)" "who waited is not known, with the reason"
+is "$(rows "$work/ranks.json" "coalesce(r ->> 'wait_ns', 'null') || coalesce(r ->> 'step_ns', 'null')" | sort -u)" nullnull \
+  "nor are steps"
+LC_ALL=C COLUMNS=100 "$wavetap" ranks -r "$hand" >"$work/text"
+ok "text: shares" grep -Eq '^ +1 +43 +2 +1 +10\.0 +5\.0 +5\.0 +10\.0  unknown ' "$work/text"
+"$wavetap" ranks -r "$hand" --device 1 >"$work/text"
+ok "text: one alone says so" grep -q 'one process on one device: there is nothing to set beside it' "$work/text"
+is "$("$wavetap" ranks -r "$hand" --from 1s --to 5s --csv | awk -F, 'NR > 1 { t += $8; b += $9 } END { printf "%d %d", t / 1e6, b / 1e6 }')" \
+  "6000 5000" "a window: [1,2) [1,3) [4,5), [2,3), [4,5)"
+
+# SMs: 2 s on two of 4, 5 s on all; 3 s on four of 8.
+"$wavetap" sms -r "$hand" --json >"$work/sms.json"
+is "$(rows "$work/sms.json" "(r ->> 'device_id') || ' ' || (r ->> 'sms') || ' ' || ((r ->> 'time_ns') / 1000000)" | tr '\n' ',')" \
+  "1 0 3000,1 2 2000,1 4 5000,2 0 7000,2 4 3000," "time by SMs that could be occupied"
+is "$(field "$work/sms.json" '$.devices[0].mean_sms') $(field "$work/sms.json" '$.devices[1].mean_busy_sms') $(field "$work/sms.json" '$.devices[0].shared_ns')" \
+  "2.4 4 0" "means"
+is "$(field "$work/sms.json" '$.devices[0].per_sm')$(field "$work/sms.json" '$.devices[0].reason.per_sm')" \
+  "which SM ran what, and when its blocks ended, needs sampling or profiling" "what each SM did is not known, with the reason"
+# Kernels that want more than there are: a fifth kernel on all SMs over [1,2), where two had two each.
+sqlite3 -batch "$hand" "INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id, link,
+  underfill_sm_ns, wave_sm_ns, wave_max_sm_ns) VALUES (1, 2, 1001000000000, 1002000000000, 1, 9, 99, 4, 0, 0, 0);
+  INSERT INTO context VALUES (1, 1, 1, NULL, NULL, 0), (1, 5, 1, 1, 3, 1)"
+"$wavetap" sms -r "$hand" --json >"$work/sms.json"
+is "$(field "$work/sms.json" '$.devices[0].shared_ns') $(rows "$work/sms.json" "(r ->> 'sms') || ' ' || ((r ->> 'time_ns') / 1000000)" | head -n 3 | tr '\n' ',')" \
+  "1000000000 0 3000,2 2000,4 5000," "what is shared is all SMs"
+is "$(field "$work/sms.json" '$.contexts[1].sm_count') $(field "$work/sms.json" '$.contexts[1].is_green') $(field "$work/sms.json" '$.contexts[0].sm_count')" \
+  "3 1 " "contexts"
+LC_ALL=C "$wavetap" sms -r "$hand" >"$work/text"
+ok "text: a bar" grep -Eq '^ +4 +50\.0 +71\.4 +5\.00s  #############################$' "$work/text"
+ok "text: shared" grep -q 'kernels shared SMs 10.0% of the time, counted as all of them' "$work/text"
+ok "text: a green context" grep -q '^green context 5 of pid 42, device 1  3 SMs$' "$work/text"
+ok "text: what it can't tell" grep -q '^which SM ran what, .* needs sampling or profiling, which no run has yet$' "$work/text"
+
+for command in ranks sms; do
+  fails 2 "wavetap: --json and --csv exclude each other" $command -r "$hand" --json --csv
+done
+fails 3 "wavetap: --kernel: all kernels of a device share its SMs; show and top select kernels" sms -r "$hand" --kernel half
+fails 3 "wavetap: --kernel: all kernels of a device share its SMs; top --group rank and gaps select kernels" ranks -r "$hand" --kernel half
+
+# ---- two ranks on two H200s
+run=$work/ddp.db
+"$wavetap" import -o "$run" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" \
+  >"$work/out" 2>"$work/err"
+is "$?" 0 "H200: two recordings are a run"
+by_hand() {
+  sqlite3 -batch "$run" "$1"
+}
+"$wavetap" ranks -r "$run" --json >"$work/ranks.json"
+"$wavetap" ledger --all -r "$run" --json >"$work/ledger.json"
+start=$(field "$work/ledger.json" '$.window.start_ns')
+end=$(field "$work/ledger.json" '$.window.end_ns')
+# Unions of a process' kernels: what each adds to the end of those before it.
+k="k AS (SELECT process_id, max(start_ns, $start) AS a, min(end_ns, $end) AS b, exec_id, kernel_id, name LIKE '%ncclDevKernel%' AS is_comm
+  FROM kernel_exec JOIN config USING (config_id) JOIN kernel USING (kernel_id) WHERE end_ns > $start)"
+united() { # CONDITION: a line for each process
+  echo "SELECT process_id AS p, sum(max(0, b - max(a, coalesce(before, 0)))) AS ns FROM (SELECT *, max(b) OVER
+    (PARTITION BY process_id ORDER BY a, exec_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM k WHERE $1) GROUP BY 1"
+}
+is "$(rows "$work/ranks.json" "(r ->> 'rank') || ' ' || (r ->> 'kernels') || ' ' || (r ->> 'time_ns') || ' ' || (r ->> 'busy_ns') || ' ' ||
+    (r ->> 'comm_ns') || ' ' || (r ->> 'comm_exposed_ns')")" \
+  "$(by_hand "WITH $k, busy AS ($(united 1)), comm AS ($(united is_comm)), compute AS ($(united 'NOT is_comm'))
+     SELECT rank || ' ' || count(*) || ' ' || sum(b - a) || ' ' || busy.ns || ' ' || comm.ns || ' ' || (busy.ns - compute.ns)
+     FROM k JOIN proc USING (process_id) JOIN busy ON busy.p = process_id JOIN comm ON comm.p = process_id
+     JOIN compute ON compute.p = process_id GROUP BY process_id ORDER BY rank")" "H200: kernels, and unions of them"
+is "$(rows "$work/ranks.json" "(r ->> 'active_sm_ns') || ' ' || (r ->> 'underfill_sm_ns') || ' ' || (r ->> 'unjudged_sm_ns') || ' ' ||
+    (r ->> 'comm_sm_ns') || ' ' || (r ->> 'host_sm_ns')")" \
+  "$(sqlite3 -batch :memory: "SELECT (value ->> 'active_sm_ns') || ' ' || (value ->> 'underfill_sm_ns') || ' ' ||
+     (value ->> 'unjudged_sm_ns') || ' ' || (value ->> 'comm_sm_ns') || ' ' || (value ->> '\$.gap_by_cause_sm_ns.host')
+     FROM json_each(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices')")" "H200: a rank has its device's ledger"
+# The n-th of a collective kernel of one is that of the other; who was in it longer waited.
+pairs="c AS (SELECT process_id, b - a AS ns, a, b, kernel_id, row_number() OVER (PARTITION BY process_id, kernel_id
+    ORDER BY a, exec_id) AS n FROM k WHERE is_comm),
+  pair AS (SELECT x.ns AS x, y.ns AS y, max(x.a, y.a) < min(x.b, y.b) AS is_met FROM c x JOIN c y USING (kernel_id, n)
+    WHERE x.process_id = 1 AND y.process_id = 2)"
+is "$(rows "$work/ranks.json" "(r ->> 'rank') || ' ' || (r ->> 'wait_ns')" | tr '\n' ',')" \
+  "$(by_hand "WITH $k, $pairs SELECT '0 ' || sum(max(0, x - y)) || ',1 ' || sum(max(0, y - x)) || ',' FROM pair WHERE is_met")" \
+  "H200: how long each waited for the other"
+is "$(field "$work/ranks.json" '$.collectives') $(field "$work/ranks.json" '$.collectives_apart')" \
+  "$(by_hand "WITH $k, $pairs SELECT count(*) || ' ' || sum(NOT is_met) FROM pair")" "H200: in how many collectives"
+is "$(by_hand "SELECT rank FROM proc WHERE process_id = $(field "$work/ranks.json" '$.slowest_process_id')")" 1 \
+  "H200: the rank with twice the batch is the slowest"
+for process in 1 2; do
+  "$wavetap" steps -r "$run" --process $process --json >"$work/steps.json"
+  is "$(rows "$work/ranks.json" "iif(r ->> 'process_id' = $process, (r ->> 'steps') || ' ' || (r ->> 'step_ns'), NULL)" | grep .)" \
+    "$(field "$work/steps.json" '$.steps.steady.steps') $(field "$work/steps.json" '$.steps.steady.median_ns')" \
+    "H200: the steps of process $process"
+done
+LC_ALL=C COLUMNS=100 "$wavetap" ranks -r "$run" >"$work/text"
+ok "text: who is slow" grep -q '^slowest: rank 1, which waited ' "$work/text"
+# Two that are swapped in one of the ranks are still told apart by their kernels.
+cp "$run" "$work/swapped.db"
+sqlite3 -batch "$work/swapped.db" "CREATE TABLE swap AS SELECT exec_id, kernel_id, lag(start_ns) OVER w AS a, lag(end_ns) OVER w AS b,
+    lag(kernel_id) OVER w AS before, lag(exec_id) OVER w AS other, start_ns, end_ns FROM kernel_exec JOIN config USING (config_id)
+    JOIN kernel USING (kernel_id) WHERE process_id = 1 AND name LIKE '%ncclDevKernel%' WINDOW w AS (ORDER BY start_ns);
+  DELETE FROM swap WHERE before IS NULL OR before = kernel_id;
+  DELETE FROM swap WHERE exec_id <> (SELECT min(exec_id) FROM swap);
+  UPDATE kernel_exec SET start_ns = a, end_ns = b FROM swap WHERE kernel_exec.exec_id = swap.exec_id;
+  UPDATE kernel_exec SET start_ns = swap.start_ns, end_ns = swap.end_ns FROM swap WHERE kernel_exec.exec_id = swap.other"
+"$wavetap" ranks -r "$work/swapped.db" --json >"$work/swapped.json"
+is "$(field "$work/swapped.json" '$.collectives') $(field "$work/swapped.json" '$.slowest_process_id') $(field "$work/swapped.json" '$.reason.wait_ns')" \
+  "$(field "$work/ranks.json" '$.collectives') $(field "$work/ranks.json" '$.slowest_process_id') " "H200: another order is no other work"
+# One collective less: the others can't be paired.
+sqlite3 -batch "$run" "DELETE FROM kernel_exec WHERE exec_id = (SELECT max(exec_id) FROM kernel_exec JOIN config USING (config_id)
+  JOIN kernel USING (kernel_id) WHERE name LIKE '%ncclDevKernel%')"
+"$wavetap" ranks -r "$run" --json >"$work/ranks.json"
+is "$(rows "$work/ranks.json" "r ->> 'wait_ns'" | tr -d '\n')$(field "$work/ranks.json" '$.reason.wait_ns')" \
+  "not all ran the same number of collectives" "H200: none rather than wrong ones"
+
+# ---- SMs, of a recorded run: durations by the SMs that a grid can occupy; where two overlap (255 ns) they want all
+one=$work/one.db
+gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$one"
+"$wavetap" sms -r "$one" --json >"$work/sms.json"
+is "$(rows "$work/sms.json" "iif(r ->> 'sms' > 0, (r ->> 'sms') || ' ' || (r ->> 'time_ns'), NULL)" | grep .)" \
+  "$(sqlite3 -batch "$one" "WITH k AS (SELECT min(132, blocks, iif(resident_blocks > 0, resident_blocks, 132)) AS sms, start_ns, end_ns,
+       coalesce(lead(start_ns) OVER (ORDER BY start_ns, exec_id), end_ns) AS next_ns
+       FROM kernel_exec JOIN config USING (config_id) WHERE end_ns > start_ns)
+     SELECT sms || ' ' || sum(min(end_ns, next_ns) - start_ns) FROM k GROUP BY sms ORDER BY k.sms")" "H200: time by SMs"
+"$wavetap" ledger --all -r "$one" --json >"$work/ledger.json"
+is "$(rows "$work/sms.json" "(r ->> 'sms') * (r ->> 'time_ns')" | awk '{ s += $1 } END { printf "%.0f", s }')" \
+  "$(sqlite3 -batch :memory: "SELECT (d ->> 'active_sm_ns') +
+     (d ->> 'wave_sm_ns') + (d ->> 'unjudged_sm_ns') FROM (SELECT json_extract(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices[0]') AS d)")" \
+  "H200: SMs x time is what the ledger has in kernels, less underfill"
+done_testing
