@@ -114,7 +114,29 @@ static void classify_part(const struct wt_gap_facts *facts, int64_t from_ns, int
 	}
 }
 
-/* What does not depend on the clock of the CPU; WT_GAP_CAUSE_MAX: the rest does. */
+/* From then on the process had launched, whatever the clocks. */
+static int64_t first_launch_over_ns(const struct wt_gap_facts *facts)
+{
+	if (facts->first_launch_ns == INT64_MIN)
+		return INT64_MIN;
+	return shifted(facts->first_launch_ns, facts->clock_error_ns);
+}
+
+/* The end of the time from t_ns on in which that cause is the same; at most until_ns. */
+static int64_t plain_cause_until(const struct wt_gap_facts *facts, int64_t t_ns, int64_t until_ns)
+{
+	int64_t edges[] = {wt_intervals_next_edge(&facts->copies, t_ns),
+	                   wt_intervals_next_edge(&facts->lost, t_ns),
+	                   shifted(facts->first_launch_ns, -facts->clock_error_ns),
+	                   first_launch_over_ns(facts)};
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+		if (edges[i] > t_ns)
+			until_ns = least(until_ns, edges[i]);
+	return until_ns;
+}
+
+/* What does not depend on the clock of the CPU but for its error; WT_GAP_CAUSE_MAX: the rest does. */
 static enum wt_gap_cause plain_cause(const struct wt_gap_facts *facts, int64_t t_ns)
 {
 	if (wt_intervals_contain(&facts->copies, t_ns))
@@ -125,7 +147,9 @@ static enum wt_gap_cause plain_cause(const struct wt_gap_facts *facts, int64_t t
 		return WT_GAP_GRAPH;
 	if (!facts->has_kernel_after)
 		return WT_GAP_AFTER;
-	return t_ns < facts->first_launch_ns ? WT_GAP_STARTUP : WT_GAP_CAUSE_MAX;
+	if (t_ns < shifted(facts->first_launch_ns, -facts->clock_error_ns))
+		return WT_GAP_STARTUP;
+	return t_ns < first_launch_over_ns(facts) ? WT_GAP_UNDECIDED : WT_GAP_CAUSE_MAX;
 }
 
 void wt_gap_classify(const struct wt_gap_facts *facts, int64_t ret_ns[WT_GAP_CAUSE_MAX])
@@ -134,12 +158,8 @@ void wt_gap_classify(const struct wt_gap_facts *facts, int64_t ret_ns[WT_GAP_CAU
 
 	while (at_ns < facts->end_ns) {
 		enum wt_gap_cause cause = plain_cause(facts, at_ns);
-		int64_t end_ns =
-		        least(facts->end_ns, wt_intervals_next_edge(&facts->copies, at_ns));
+		int64_t end_ns = plain_cause_until(facts, at_ns, facts->end_ns);
 
-		end_ns = least(end_ns, wt_intervals_next_edge(&facts->lost, at_ns));
-		if (at_ns < facts->first_launch_ns)
-			end_ns = least(end_ns, facts->first_launch_ns);
 		if (cause == WT_GAP_CAUSE_MAX)
 			classify_part(facts, at_ns, end_ns, ret_ns);
 		else

@@ -70,7 +70,8 @@ struct wt_gap_facts {
 	bool has_dependency; /* a wait or host function in K's stream, before K and after the
 	                        kernel before it in that stream */
 	struct wt_intervals copies; /* of the device */
-	struct wt_intervals lost; /* in which kernels may have run that were lost */
+	struct wt_intervals
+	        lost; /* in which kernels may have run that were lost; with the error added */
 	struct wt_intervals loads; /* of K's process */
 	struct wt_intervals profiler; /* of K's process */
 	struct wt_intervals syncs; /* of the thread that called */

@@ -21,7 +21,7 @@ static const char rows_sql[] =
         " e.stream_id, e.graph_id, e.exec_id"
         " FROM main.kernel_exec e JOIN config c USING (config_id) LEFT JOIN launch_call l"
         " ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq"
-        " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns"
+        " WHERE c.device_id = ?1 AND e.start_ns IS NOT NULL AND e.end_ns IS NOT NULL"
         " ORDER BY e.start_ns, e.exec_id";
 
 static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts,
@@ -143,6 +143,14 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 			load->device->kernels_refused++; /* a damaged file: no such kernel */
 			continue;
 		}
+		if (row->end_ns <= row->start_ns) {
+			/* It ran, though not at that time: what it waited for is used up. */
+			load->device->kernels_refused++;
+			rc = row->has_call ? wt_ledger_note_stream(load, row) : 0;
+			if (rc)
+				return rc;
+			continue;
+		}
 		load->next = row;
 		load->next_at = at;
 		if (row->start_ns >= load->ledger->end_ns)
@@ -244,10 +252,13 @@ static int load_kernels(struct wt_ledger_loading *load)
 
 static int load_devices(struct wt_ledger_loading *load)
 {
-	static const char sql[] = "SELECT device_id, name, uuid, sm_count FROM device d"
-	                          " WHERE EXISTS"
-	                          " (SELECT 1 FROM config c WHERE c.device_id = d.device_id)"
-	                          " ORDER BY device_id";
+	static const char sql[] =
+	        "SELECT device_id, name, uuid, sm_count, (SELECT total(s.launches)"
+	        " FROM main.config_stat s JOIN config c USING (config_id)"
+	        " WHERE c.device_id = d.device_id) FROM device d"
+	        " WHERE EXISTS"
+	        " (SELECT 1 FROM config c WHERE c.device_id = d.device_id)"
+	        " ORDER BY device_id";
 	struct wt_ledger *ledger = load->ledger;
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(load->db, sql, &s);
@@ -255,16 +266,22 @@ static int load_devices(struct wt_ledger_loading *load)
 	if (rc)
 		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_ledger_device *device =
-		        wt_report_append(&ledger->devices, &ledger->device_count, sizeof(*device));
+		int64_t sms = sqlite3_column_int64(s, 3);
+		struct wt_ledger_device *device;
 
+		/* Its SM-time can't be told; that of the others can. */
+		if (sms <= 0 || sms > WT_SWEEP_SMS_MAX) {
+			ledger->kernels_without_sms += sqlite3_column_int64(s, 4);
+			continue;
+		}
+		device = wt_report_append(&ledger->devices, &ledger->device_count, sizeof(*device));
 		rc = device ? wt_report_copy_name(s, 1, &device->name) : -ENOMEM;
 		if (!rc)
 			rc = wt_report_copy_text(s, 2, &device->uuid);
 		if (rc)
 			break;
 		device->device_id = sqlite3_column_int64(s, 0);
-		device->sms = sqlite3_column_int64(s, 3);
+		device->sms = sms;
 	}
 	sqlite3_finalize(s);
 	return rc;
@@ -319,7 +336,7 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 	if (!rc)
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
-		rc = wt_facts_load(load->db, &load->facts);
+		rc = wt_facts_load(load->db, load->ledger->clock_error_ns, &load->facts);
 	if (!rc && load->observer && load->observer->begin)
 		rc = load->observer->begin(load->observer->arg, load->db, load->ledger);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)

@@ -114,6 +114,7 @@ struct wt_select_steps;
 struct wt_ledger {
 	struct wt_ledger_device *devices;
 	size_t device_count;
+	int64_t kernels_without_sms; /* of the run, on devices whose SMs are not known: no devices here */
 	struct wt_ledger_kernel *kernels; /* only those in the window; by kernel_id */
 	size_t kernel_count;
 	struct wt_ledger_kernel after_last; /* gaps that no kernel ended; kernel_id 0, name NULL */

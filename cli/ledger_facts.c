@@ -52,8 +52,21 @@ _Static_assert(WT_API_CLASS_GRAPH == 2 && WT_API_CLASS_SYNC == 4 && WT_API_CLASS
                "classes as stored");
 _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &&
                        WT_FACT_SYNC == 3 && WT_FACT_ALLOC == 4 && WT_FACT_DEPEND == 5 &&
-                       WT_FACT_LOST == 6,
+                       WT_FACT_LOST_CALL == 6 && WT_FACT_LOST == 7,
                "kinds as in the statements");
+
+/*
+ * Calls `c` that were captured into a graph, and so did nothing then: the stream was in capture (flag 4),
+ * or some capture was open (8) that this thread had begun: its stream joined it. Begun by entries below 76.
+ */
+#define WITH_CAPTURES                                                                              \
+	"WITH capture AS MATERIALIZED (SELECT process_id, tid, api, entry_ns AS from_ns,"          \
+	" lead(return_ns) OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS to_ns"          \
+	" FROM api_call WHERE api BETWEEN 70 AND 77)"
+#define WAS_CAPTURED                                                                               \
+	"(c.flags & 4 OR (c.flags & 8 AND EXISTS (SELECT 1 FROM capture x WHERE x.api < 76"        \
+	" AND x.process_id = c.process_id AND x.tid = c.tid AND x.from_ns <= c.entry_ns"           \
+	" AND ifnull(x.to_ns > c.entry_ns, 1))))"
 
 /*
  * kind, process, key, start, end. Entries from 130 on build graphs, MODULE entries below load code
@@ -61,7 +74,7 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
  * CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module and function loading; 1 to 3 and
  * 7 << 16 CUPTI's own work.
  */
-static const char facts_sql[] =
+static const char facts_sql[] = WITH_CAPTURES
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
         " WHERE device_id IS NOT NULL AND end_ns > start_ns"
         " UNION ALL SELECT CASE a.class WHEN 4 THEN 3 WHEN 7 THEN 4 WHEN 5 THEN 5"
@@ -70,28 +83,44 @@ static const char facts_sql[] =
         "  WHEN a.class = 5 AND c.handle BETWEEN 0 AND 2 THEN ~(c.thread32 * 4 + c.handle)"
         "  WHEN a.class = 5 THEN c.handle ELSE c.thread32 END,"
         " c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 5, 7, 8)"
+        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 7, 8)"
+        " OR (a.class = 5 AND c.result = 0 AND NOT " WAS_CAPTURED ")"
         " UNION ALL SELECT iif(type IN (1, 262144, 327680), 1, 2), process_id,"
         " iif(type IN (1, 262144, 327680), 0, thread32), start_ns, end_ns FROM overhead"
         " WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns";
 
 /*
  * Launches that went well, not into a graph, and have no kernel with a time; graph launches of
- * processes that lost kernels. Asked for only where something is lost.
+ * processes that lost kernels. Asked for only where something is lost. The key is that of the stream, the
+ * interval that of the call.
  */
 #define KERNELS_LOST "kernels_no_time + kernels_dropped_ring + kernels_dropped_cupti + kernels_torn"
 static const char any_lost_sql[] =
         "SELECT 1 FROM loss WHERE launches_unlinked + launches_unobserved"
         " + launches_in_flight + " KERNELS_LOST " > 0 LIMIT 1";
-static const char lost_sql[] =
-        "SELECT 6, l.process_id, 0, l.entry_ns, l.entry_ns FROM launch_call l LEFT JOIN"
-        " (SELECT process_id, launch_seq FROM main.kernel_exec"
-        "  WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
-        " ON e.process_id = l.process_id AND e.launch_seq = l.seq"
-        " WHERE l.result = 0 AND l.flags & 12 = 0 AND e.launch_seq IS NULL"
-        " UNION ALL SELECT 6, c.process_id, 0, c.entry_ns, c.entry_ns FROM api_call c"
-        " JOIN api a USING (api) JOIN loss USING (process_id)"
-        " WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0";
+static const char lost_sql[] = WITH_CAPTURES
+        "SELECT 7, process_id,"
+        " iif(stream BETWEEN 0 AND 2, ~(thread32 * 4 + stream), stream), entry_ns, return_ns FROM"
+        " (SELECT c.process_id, c.stream, c.thread32, c.entry_ns, c.return_ns FROM launch_call c"
+        "  LEFT JOIN (SELECT process_id, launch_seq FROM main.kernel_exec"
+        "   WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
+        "  ON e.process_id = c.process_id AND e.launch_seq = c.seq"
+        "  WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED
+        " UNION ALL SELECT c.process_id, c.handle, c.thread32, c.entry_ns, c.return_ns"
+        "  FROM api_call c JOIN api a USING (api) JOIN loss USING (process_id)"
+        "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";
+
+/*
+ * Calls after which a kernel of before has surely ended: waits for a stream (3; the key is the
+ * stream's), and for the context of a process that has only one (7). Not waits for events, which may
+ * be older, nor copies.
+ */
+static const char waits_sql[] =
+        "SELECT iif(api IN (41, 42), 3, 7), process_id, CASE WHEN api IN (40, 50) THEN 0"
+        "  WHEN handle BETWEEN 0 AND 2 THEN ~(thread32 * 4 + handle) ELSE handle END,"
+        " entry_ns, return_ns FROM api_call c"
+        " WHERE result = 0 AND (api IN (41, 42) OR (api IN (40, 50) AND"
+        "  (SELECT count(*) FROM main.context x WHERE x.process_id = c.process_id) <= 1))";
 
 static const char processes_sql[] =
         "SELECT p.process_id, max(p.first_ns, coalesce(p.armed_ns, p.first_ns)),"
@@ -149,6 +178,15 @@ struct fact_list {
 	size_t count, capacity;
 };
 
+static int add_fact(struct fact_list *list, const struct fact *fact)
+{
+	int rc = grow(&list->at, list->count, &list->capacity, sizeof(*fact));
+
+	if (!rc)
+		list->at[list->count++] = *fact;
+	return rc;
+}
+
 static int read_facts(sqlite3 *db, const char *sql, struct fact_list *list)
 {
 	sqlite3_stmt *s;
@@ -163,54 +201,74 @@ static int read_facts(sqlite3 *db, const char *sql, struct fact_list *list)
 		        .key = (uint64_t)sqlite3_column_int64(s, 2),
 		        .interval = {sqlite3_column_int64(s, 3), sqlite3_column_int64(s, 4)}};
 
-		rc = grow(&list->at, list->count, &list->capacity, sizeof(fact));
+		rc = add_fact(list, &fact);
 		if (rc)
 			break;
-		list->at[list->count++] = fact;
 	}
 	sqlite3_finalize(s);
 	return rc;
 }
 
-static int by_process_and_end(const void *left, const void *right)
+/* Each wait of a group ends when the first of it and those that began later does. */
+static void set_first_ends(struct fact *waits, size_t count)
 {
-	const struct fact *a = left, *b = right;
+	for (size_t i = count; i-- > 1;) {
+		struct fact *a = &waits[i - 1], *b = &waits[i];
 
-	if (a->process_id != b->process_id)
-		return compare_i64(a->process_id, b->process_id);
-	return compare_i64(a->interval.end_ns, b->interval.end_ns);
+		if (!compare_key(a->kind, a->process_id, a->key, b->kind, b->process_id, b->key) &&
+		    b->interval.end_ns < a->interval.end_ns)
+			a->interval.end_ns = b->interval.end_ns;
+	}
 }
 
-/*
- * A kernel that was lost may have run from its launch until its process next waited for the GPU,
- * on whatever device. `waits` are sorted by process and end.
- */
-static void set_lost_end(struct fact *lost, const struct fact *waits, size_t count)
+/* When the first of these waits was over that began at since_ns or later; INT64_MAX: none did. */
+static int64_t first_end_ns(const struct fact_list *waits, enum wt_fact_kind kind,
+                            int64_t process_id, uint64_t key, int64_t since_ns)
 {
-	size_t low = 0, high = count;
+	struct fact wanted = {process_id, key, {since_ns, since_ns}, kind};
+	size_t low = 0, high = waits->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		int order = compare_i64(waits[middle].process_id, lost->process_id);
 
-		if (!order)
-			order = compare_i64(waits[middle].interval.end_ns,
-			                    lost->interval.start_ns + 1);
-		if (order < 0)
+		if (by_group(&waits->at[middle], &wanted) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	lost->interval.end_ns = low < count && waits[low].process_id == lost->process_id
-	                                ? waits[low].interval.end_ns
-	                                : INT64_MAX;
-	lost->process_id = 0;
+	if (low == waits->count || compare_key(waits->at[low].kind, waits->at[low].process_id,
+	                                       waits->at[low].key, kind, process_id, key))
+		return INT64_MAX;
+	return waits->at[low].interval.end_ns;
 }
 
-static int read_lost(sqlite3 *db, struct fact_list *list)
+/*
+ * A kernel that was lost may have run from its launch until a wait was over that began after the call, for
+ * its stream or all of its context; on whatever device. A wait that another thread had begun before, or
+ * one for another stream, says nothing about it.
+ */
+static void set_lost_span(struct fact *lost, const struct fact_list *waits, int64_t clock_error_ns)
 {
-	struct fact *waits;
-	size_t first = list->count, wait_count = 0;
+	int64_t since_ns = lost->interval.end_ns;
+	int64_t stream_ns =
+	        first_end_ns(waits, WT_FACT_SYNC, lost->process_id, lost->key, since_ns);
+	int64_t context_ns = first_end_ns(waits, WT_FACT_LOST, lost->process_id, 0, since_ns);
+
+	lost->interval.end_ns = stream_ns < context_ns ? stream_ns : context_ns;
+	/* Calls are on the CPU's clock, and on the GPU's nothing may be missed. */
+	if (__builtin_add_overflow(lost->interval.end_ns, clock_error_ns, &lost->interval.end_ns))
+		lost->interval.end_ns = INT64_MAX;
+	if (__builtin_sub_overflow(lost->interval.start_ns, clock_error_ns,
+	                           &lost->interval.start_ns))
+		lost->interval.start_ns = INT64_MIN;
+	lost->process_id = 0;
+	lost->key = 0;
+}
+
+static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list)
+{
+	struct fact_list waits = {0};
+	size_t first = list->count;
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, any_lost_sql, &s);
 
@@ -222,17 +280,20 @@ static int read_lost(sqlite3 *db, struct fact_list *list)
 		rc = read_facts(db, lost_sql, list);
 	if (rc || list->count == first)
 		return rc;
-	waits = calloc(first + 1, sizeof(*waits));
-	if (!waits)
-		return -ENOMEM;
-	for (size_t i = 0; i < first; i++)
-		if (list->at[i].kind == WT_FACT_SYNC)
-			waits[wait_count++] = list->at[i];
-	qsort(waits, wait_count, sizeof(*waits), by_process_and_end);
-	for (size_t i = first; i < list->count; i++)
-		set_lost_end(&list->at[i], waits, wait_count);
-	free(waits);
-	return 0;
+	rc = read_facts(db, waits_sql, &waits);
+	if (!rc && waits.count) {
+		qsort(waits.at, waits.count, sizeof(*waits.at), by_group);
+		set_first_ends(waits.at, waits.count);
+	}
+	for (size_t i = first, end = list->count; !rc && i < end; i++) {
+		struct fact call = list->at[i];
+
+		call.kind = WT_FACT_LOST_CALL;
+		set_lost_span(&list->at[i], &waits, clock_error_ns);
+		rc = add_fact(list, &call);
+	}
+	free(waits.at);
+	return rc;
 }
 
 /* Sorted facts become groups of united intervals. */
@@ -343,14 +404,14 @@ bool wt_facts_has_devices(const struct wt_facts *facts, int64_t process_id)
 	return process && process->has_devices;
 }
 
-int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts)
+int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_facts)
 {
 	struct wt_facts *facts = calloc(1, sizeof(*facts));
 	struct fact_list list = {0};
 	int rc = facts ? read_facts(db, facts_sql, &list) : -ENOMEM;
 
 	if (!rc)
-		rc = read_lost(db, &list);
+		rc = read_lost(db, clock_error_ns, &list);
 	if (!rc && list.count)
 		qsort(list.at, list.count, sizeof(*list.at), by_group);
 	if (!rc)

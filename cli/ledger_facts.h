@@ -22,7 +22,8 @@ enum wt_fact_kind {
 	WT_FACT_SYNC, /* waited for the GPU; key: thread32 */
 	WT_FACT_ALLOC, /* allocated, freed, built a graph; key: thread32 */
 	WT_FACT_DEPEND, /* event wait or host function was put into a stream; key: wt_fact_stream_key() */
-	WT_FACT_LOST, /* from launches whose kernels are lost to the next wait; process 0, key 0 */
+	WT_FACT_LOST_CALL, /* launched what is lost; key: wt_fact_stream_key() */
+	WT_FACT_LOST, /* from launches whose kernels are lost to a wait for them; process 0, key 0 */
 	WT_FACT_KIND_MAX
 };
 
@@ -45,8 +46,11 @@ static inline uint64_t wt_fact_stream_key(uint64_t handle, uint32_t thread32)
 	return handle > 2 ? handle : ~((uint64_t)thread32 * 4 + handle);
 }
 
-/* 0 or -errno; -EIO: sqlite3_errmsg(db) says what. *ret_facts is NULL on failure. */
-int wt_facts_load(sqlite3 *db, struct wt_facts **ret_facts);
+/*
+ * clock_error_ns: how far CPU and GPU stamps may be apart. 0 or -errno; -EIO: sqlite3_errmsg(db) says what.
+ * *ret_facts is NULL on failure.
+ */
+int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_facts);
 void wt_facts_free(struct wt_facts *facts); /* NULL is fine */
 
 /* Borrowed, good until the facts are freed. Empty where nothing is known. */

@@ -23,8 +23,15 @@ static bool has_dependency(const struct wt_ledger_loading *load, const struct wt
 	struct wt_intervals set =
 	        wt_facts_find(load->facts, WT_FACT_DEPEND, row->process_id, stream);
 	uint32_t at = wt_map_get(&load->stream_at, stream_key(row->process_id, stream));
+	struct wt_intervals lost =
+	        wt_facts_find(load->facts, WT_FACT_LOST_CALL, row->process_id, stream);
 	int64_t since_ns = at == WT_MAP_NONE ? INT64_MIN : load->stream_entry_ns[at];
-	size_t first = wt_intervals_after(&set, since_ns);
+	size_t first = wt_intervals_after(&lost, row->call.entry_ns);
+
+	/* What was waited for by a launch whose kernel is lost is not waited for again. */
+	if (first > 0 && lost.at[first - 1].start_ns > since_ns)
+		since_ns = lost.at[first - 1].start_ns;
+	first = wt_intervals_after(&set, since_ns);
 
 	if (row->call.stream <= 2 && wt_facts_has_devices(load->facts, row->process_id))
 		return false;

@@ -422,6 +422,8 @@ int wt_process_restore_links(struct wt_process *process, int64_t now_ns);
 int wt_process_add_context(struct wt_process *process, uint32_t context_id, int32_t sm_count);
 int wt_process_read_devices(struct wt_process *process);
 void wt_process_span(struct wt_process *process, uint64_t start_ns, uint64_t end_ns);
+/* Can a device of the process have worked then? One record far from all others would stretch the run. */
+bool wt_process_is_time(const struct wt_process *process, uint64_t start_ns, uint64_t end_ns);
 void wt_process_destroy(struct wt_process *process);
 const char *wt_process_end_state(const struct wt_process *process);
 extern const struct wt_linker_output wt_process_linker_output;

@@ -165,9 +165,10 @@ static int drain_context(struct wt_process *process, const struct wt_context *r)
 
 static int drain_copy(struct wt_process *process, const struct wt_copy *r)
 {
-	bool is_timed = r->start_ns && r->end_ns >= r->start_ns && r->end_ns <= INT64_MAX / 2;
+	bool is_timed = wt_process_is_time(process, r->start_ns, r->end_ns);
 
-	wt_process_span(process, r->start_ns, r->end_ns);
+	if (is_timed)
+		wt_process_span(process, r->start_ns, r->end_ns);
 	return wt_store_run(
 	        process->run, WT_SQL_COPY, "innniiiiiiiiinn", process->process_id,
 	        device_id_of(process, r->device), is_timed ? I(r->start_ns) : WT_DB_NULL,

@@ -6,19 +6,11 @@
 
 #include <errno.h>
 
-#define TIME_MAX_NS (UINT64_C(1) << 62)
 #define LAUNCH_COOPERATIVE 1
 #define LAUNCH_COOPERATIVE_MULTI_DEVICE 2
 #define LAUNCH_FROM_DEVICE 3
 
 static const char unknown_kernel[] = "(unknown kernel)";
-
-/* CUPTI's 0 means "no time"; an end before the start, or far from any clock, is none either. */
-static bool has_time(const struct wt_kernel *kernel)
-{
-	return kernel->start_ns && kernel->end_ns >= kernel->start_ns &&
-	       kernel->end_ns <= TIME_MAX_NS;
-}
 
 static int kernel_id_of(struct wt_process *process, uint32_t name_id, int64_t *ret_kernel_id)
 {
@@ -100,7 +92,9 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 	const uint32_t block[3] = {kernel->block[0], kernel->block[1], kernel->block[2]};
 	struct wt_linker_kernel linked = {
 	        .exec_id = exec_id,
-	        .start_ns = has_time(kernel) ? kernel->start_ns : 0,
+	        .start_ns = wt_process_is_time(process, kernel->start_ns, kernel->end_ns)
+	                            ? kernel->start_ns
+	                            : 0,
 	        .geometry = wt_linker_geometry(kernel->grid, block, kernel->dynamic_smem_bytes),
 	        .correlation_id = kernel->correlation_id,
 	        .is_graph_node = kernel->graph_node_id || kernel->graph_id,
@@ -132,7 +126,9 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t now_ns)
 {
 	struct wt_run *run = process->run;
-	bool is_timed = has_time(kernel), is_node = kernel->graph_node_id || kernel->graph_id;
+	/* CUPTI's 0 means "no time"; an end before the start, or far from any clock, is none either. */
+	bool is_timed = wt_process_is_time(process, kernel->start_ns, kernel->end_ns);
+	bool is_node = kernel->graph_node_id || kernel->graph_id;
 	bool is_graph_call = false;
 	int64_t exec_id = run->next_exec_id;
 	enum wt_link_how how = WT_LINK_WAITING;

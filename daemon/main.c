@@ -61,7 +61,7 @@ static int open_loop(struct wt_daemon *daemon)
 
 static void find_processes(struct wt_daemon *daemon)
 {
-	wt_scan(daemon, wt_clock_ns(CLOCK_MONOTONIC), false);
+	wt_scan(daemon, wt_clock_ns(CLOCK_MONOTONIC), true);
 }
 
 static bool is_segment_news(const struct wt_daemon *daemon)

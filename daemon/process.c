@@ -14,6 +14,9 @@
 #include <errno.h>
 
 #define MARKS_MAX 4096
+/* No kernel or copy takes longer, no process lives longer. */
+#define WORK_MAX_NS (UINT64_C(30) * 86400 * 1000000000)
+#define LIFE_MAX_NS (UINT64_C(3650) * 86400 * 1000000000)
 
 static int output_kernel(void *arg, const struct wt_linker_kernel *kernel, enum wt_link_how how,
                          uint64_t seq, bool is_graph_call)
@@ -94,6 +97,16 @@ void wt_process_span(struct wt_process *process, uint64_t start_ns, uint64_t end
 		process->first_ns = (int64_t)start_ns;
 	if ((int64_t)end_ns > process->last_ns)
 		process->last_ns = (int64_t)end_ns;
+}
+
+bool wt_process_is_time(const struct wt_process *process, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t created_ns = process->mapped.header.created_realtime_ns;
+
+	if (start_ns == 0 || end_ns < start_ns || end_ns > INT64_MAX / 2)
+		return false;
+	return end_ns - start_ns <= WORK_MAX_NS &&
+	       (start_ns < created_ns || start_ns - created_ns <= LIFE_MAX_NS);
 }
 
 int wt_process_add_context(struct wt_process *process, uint32_t context_id, int32_t sm_count)

@@ -11,7 +11,8 @@
  * less SLACK_NS for what CUPTI had not finished. Not beyond the entry of a launch whose kernel is
  * missing: the linker gives up on it after a minute. The run goes by its slowest process; before all
  * is settled, at the end, the daemon looks for processes that it does not know yet. A kernel
- * that comes later still, such as a node of a graph that ran for longer, is counted as late.
+ * that comes later still is counted as late: a node of a graph that ran for longer; or one of a process
+ * that made its segment, some 10 ms after its first launch, when all others had just ended.
  *
  * RESTART. Table `sweep` says how far it was, and from which row on kernels matter.
  */
@@ -198,7 +199,9 @@ static int64_t complete_ns(const struct wt_process *process)
 		return INT64_MAX;
 	if (capture == WT_CAPTURE_NONE) /* not armed yet */
 		return (int64_t)process->mapped.header.created_realtime_ns;
-	if (capture != WT_CAPTURE_FULL && capture != WT_CAPTURE_KERNELS_ONLY)
+	/* Never, or no longer: what is in the ring comes yet. */
+	if (capture != WT_CAPTURE_FULL && capture != WT_CAPTURE_KERNELS_ONLY &&
+	    (!until_ns || process->cursor[WT_RING_ACTIVITY] == process->tails[WT_RING_ACTIVITY]))
 		return INT64_MAX;
 	if (process->clock_ns - SLACK_NS > until_ns)
 		until_ns = process->clock_ns - SLACK_NS;

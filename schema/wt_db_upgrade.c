@@ -42,7 +42,9 @@ static int from_1(sqlite3 *db)
 
 	for (size_t i = 0; i < sizeof(anew) / sizeof(anew[0]) && code == SQLITE_OK; i++)
 		code = run_of_schema(db, anew[i]);
-	return code == SQLITE_OK ? sqlite3_exec(db, late_sql, NULL, NULL, NULL) : code;
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, late_sql, NULL, NULL, NULL);
+	return code == SQLITE_OK ? sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL) : code;
 }
 
 int wt_db_upgrade(sqlite3 *db)

@@ -135,7 +135,8 @@ static uint32_t correlate(int kind, int cbid, bool is_launch)
 struct fake_call fake_enter(int entry, bool per_thread)
 {
 	const struct entry *e = &entry_table[entry];
-	struct fake_call call = {.entry = entry, .per_thread = per_thread};
+	struct fake_call call = {
+	        .entry = entry, .per_thread = per_thread, .called_ns = fake_now_ns()};
 	int64_t delay_ns = fake_scripted_delay_ns(e->symbol);
 	uint64_t number;
 
@@ -167,6 +168,7 @@ wtcu_result fake_leave(const struct fake_call *call, wtcu_result result)
 	if (e->is_launch)
 		fake_count(result ? FAKE_LAUNCH_FAILED : FAKE_LAUNCH_OK);
 	lock_give();
+	fake_truth_call(call, result);
 	if (tools && call->correlation && !runtime_call.is_inside)
 		tools->call(WTCUPTI_KIND_DRIVER, e->cbid, call->correlation, call->enter_ns,
 		            fake_now_ns(), result);

@@ -182,19 +182,19 @@ static wtcu_result graph_update_v2(wtcu_graph_exec exec, wtcu_graph handle,
 
 /* Runs one node no earlier than `start_ns`; returns its end. */
 static int64_t node_run(const struct fake_call *c, struct fake_stream *stream,
-                        const struct fake_graph *exec, int idx, int64_t start_ns)
+                        const struct fake_graph *exec, int idx, const struct fake_ready *ready)
 {
 	const struct fake_node *node = &exec->nodes[idx];
 	/* As CUPTI numbers them: the executable in the upper half, the node in the lower. */
 	uint64_t node_id = (uint64_t)exec->id << 32 | (uint64_t)idx;
 	struct fake_op op;
-	int64_t end_ns = start_ns;
+	int64_t end_ns = ready->at_ns;
 
 	if (node->is_disabled)
 		return end_ns;
 	switch (node->kind) {
 	case FAKE_NODE_KERNEL:
-		fake_launch_run(c, stream, &node->launch, start_ns, exec->id, node_id, &end_ns);
+		fake_launch_run(c, stream, &node->launch, ready, exec->id, node_id, &end_ns);
 		if (node->launch.function->counts_down)
 			fake_conditional_count_down(node->launch.conditional);
 		break;
@@ -202,36 +202,39 @@ static int64_t node_run(const struct fake_call *c, struct fake_stream *stream,
 		op = node->transfer;
 		op.graph_id = exec->id;
 		op.graph_node_id = node_id;
-		fake_transfer_run(c, stream, op, start_ns, &end_ns);
+		fake_transfer_run(c, stream, op, ready, &end_ns);
 		break;
 	case FAKE_NODE_HOST:
-		fake_host_fn_add(stream, start_ns, node->host_fn, node->host_data);
+		fake_host_fn_add(stream, ready->at_ns, node->host_fn, node->host_data);
 		break;
 	case FAKE_NODE_EMPTY:
 		break;
 	default:
-		end_ns = fake_node_run_graphs(c, stream, node, start_ns);
+		end_ns = fake_node_run_graphs(c, stream, node, ready);
 	}
 	return end_ns;
 }
 
 /* Runs all nodes; the end of the last. */
 int64_t fake_graph_run(const struct fake_call *c, struct fake_stream *stream,
-                       const struct fake_graph *graph, int64_t begin_ns)
+                       const struct fake_graph *graph, const struct fake_ready *begin)
 {
 	int64_t *end_ns = calloc((size_t)graph->node_count + 1, sizeof(*end_ns));
-	int64_t last_ns = begin_ns;
+	int64_t last_ns = begin->at_ns;
 
 	if (!end_ns)
 		abort();
 	for (int i = 0; i < graph->node_count; i++) {
 		const struct fake_node *node = &graph->nodes[i];
-		int64_t start_ns = begin_ns;
+		struct fake_ready ready = *begin;
 
-		for (int k = 0; k < node->dep_count; k++)
-			if (end_ns[node->deps[k]] + NODE_GAP_NS > start_ns)
-				start_ns = end_ns[node->deps[k]] + NODE_GAP_NS;
-		end_ns[i] = node_run(c, stream, graph, i, start_ns);
+		for (int k = 0; k < node->dep_count; k++) {
+			if (end_ns[node->deps[k]] + NODE_GAP_NS <= ready.at_ns)
+				continue;
+			ready.at_ns = end_ns[node->deps[k]] + NODE_GAP_NS;
+			ready.wait = FAKE_WAIT_NODE;
+		}
+		end_ns[i] = node_run(c, stream, graph, i, &ready);
 		if (end_ns[i] > last_ns)
 			last_ns = end_ns[i];
 	}
@@ -245,7 +248,7 @@ static wtcu_result graph_launch(const struct fake_call *c, wtcu_graph_exec handl
 	struct fake_stream *stream = fake_stream_of(c, on, &error);
 	struct fake_graph *exec = fake_graph_of((wtcu_graph)handle);
 	struct fake_device *device;
-	int64_t begin_ns;
+	struct fake_ready begin;
 
 	if (!stream || !exec)
 		return stream ? WTCU_ERROR_INVALID_VALUE : error;
@@ -255,10 +258,14 @@ static wtcu_result graph_launch(const struct fake_call *c, wtcu_graph_exec handl
 	fake_wait_until(device->in_flight_end_ns[device->kernel_count % FAKE_QUEUE_DEPTH]);
 	fake_count(FAKE_GRAPH_LAUNCHES);
 	fake_conditionals_reset(exec);
-	begin_ns = fake_stream_ready_ns(stream) + NODE_GAP_NS;
-	if (begin_ns < fake_now_ns() + GRAPH_LATENCY_NS)
-		begin_ns = fake_now_ns() + GRAPH_LATENCY_NS;
-	fake_stream_advance(stream, fake_graph_run(c, stream, exec, begin_ns));
+	begin.at_ns = fake_stream_ready_ns(stream) + NODE_GAP_NS;
+	begin.arrive_ns = fake_now_ns() + GRAPH_LATENCY_NS;
+	begin.wait = fake_stream_ready_by(stream);
+	if (begin.at_ns <= begin.arrive_ns) {
+		begin.at_ns = begin.arrive_ns;
+		begin.wait = FAKE_WAIT_CALL;
+	}
+	fake_stream_advance(stream, fake_graph_run(c, stream, exec, &begin), FAKE_WAIT_KERNEL);
 	return WTCU_SUCCESS;
 }
 

@@ -81,7 +81,8 @@ static wtcu_result launch_host_fn(const struct fake_call *c, wtcu_stream handle,
 	when_ns = fake_stream_ready_ns(stream);
 	if (when_ns < c->enter_ns)
 		when_ns = c->enter_ns;
-	fake_stream_advance(stream, when_ns);
+	stream->was_told = true;
+	fake_stream_advance(stream, when_ns, FAKE_WAIT_HOST);
 	fake_host_fn_add(stream, when_ns, fn, data);
 	return WTCU_SUCCESS;
 }

@@ -27,7 +27,8 @@ struct fake_call {
 	bool per_thread; /* called by its per-thread-default-stream name */
 	wtcu_result refused; /* scripted fault, or not initialised: do nothing, return this */
 	uint32_t correlation;
-	int64_t enter_ns;
+	int64_t called_ns; /* the first instruction; before that the caller's */
+	int64_t enter_ns; /* the driver's lock was taken */
 };
 
 struct fake_call fake_enter(int entry, bool per_thread);
@@ -117,6 +118,25 @@ struct fake_launch {
 	uint64_t conditional; /* handle of a kernel that counts down */
 };
 
+/* What work had to wait for last: why it did not start earlier. Truth has the names (cuda_truth.c). */
+enum fake_wait {
+	FAKE_WAIT_CALL, /* nothing else: the call was on its way */
+	FAKE_WAIT_KERNEL, /* the kernel before it in its stream, or a whole graph launch */
+	FAKE_WAIT_COPY, /* the copy or set before it in its stream */
+	FAKE_WAIT_EVENT, /* an event that its stream waits for */
+	FAKE_WAIT_HOST, /* a host function in its stream */
+	FAKE_WAIT_DEFAULT, /* the default stream, or those that it waits for */
+	FAKE_WAIT_NODE, /* a node before it in its graph */
+	FAKE_WAIT_SMS, /* SMs that other kernels have */
+};
+
+/* When work may start, and why not earlier. */
+struct fake_ready {
+	int64_t at_ns;
+	int64_t arrive_ns; /* when it had come to the device */
+	enum fake_wait wait;
+};
+
 /* What the device did with a launch. */
 struct fake_ran {
 	int64_t start_ns, end_ns; /* first block's start, last block's end */
@@ -146,6 +166,9 @@ struct fake_stream {
 	int priority;
 	uint64_t owner_thread; /* of a per-thread default stream, else 0 */
 	int64_t tail_ns; /* when all work given so far is done */
+	enum fake_wait tail_by; /* what is done then */
+	int64_t last_start_ns; /* of its last kernel */
+	bool was_told; /* to wait for an event, or given a host function, since its last kernel */
 	int pending_host_fns;
 	struct fake_capture *capture;
 	int capture_last; /* node this stream's next node depends on, -1: none */
@@ -181,8 +204,10 @@ struct fake_stream *fake_stream_by_handle(struct fake_ctx *ctx, wtcu_stream hand
                                           bool per_thread);
 /* When work given to the stream now may start. */
 int64_t fake_stream_ready_ns(struct fake_stream *stream);
-/* Work that ends then was given to the stream. */
-void fake_stream_advance(struct fake_stream *stream, int64_t end_ns);
+/* What it is that the stream has to wait for until then. */
+enum fake_wait fake_stream_ready_by(struct fake_stream *stream);
+/* Work of that kind that ends then was given to the stream. */
+void fake_stream_advance(struct fake_stream *stream, int64_t end_ns, enum fake_wait by);
 int64_t fake_ctx_tail_ns(struct fake_ctx *ctx);
 void fake_stream_drain(struct fake_ctx *ctx, struct fake_stream *stream);
 void fake_streams_forget(struct fake_ctx *ctx);
@@ -195,13 +220,13 @@ wtcu_result fake_launch_check(const struct fake_ctx *ctx, const struct fake_laun
 bool fake_launch_read_params(struct fake_launch *launch, const struct fake_device *device,
                              void **params, void **extra);
 void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
-                     const struct fake_launch *launch, int64_t earliest_ns, uint32_t graph_id,
-                     uint64_t graph_node_id, int64_t *ret_end_ns);
+                     const struct fake_launch *launch, const struct fake_ready *ready,
+                     uint32_t graph_id, uint64_t graph_node_id, int64_t *ret_end_ns);
 /* A copy or a set: runs (or is captured) on the stream. */
 wtcu_result fake_transfer(const struct fake_call *c, struct fake_stream *stream, struct fake_op *op,
                           bool is_blocking);
 void fake_transfer_run(const struct fake_call *c, struct fake_stream *stream, struct fake_op op,
-                       int64_t earliest_ns, int64_t *ret_end_ns);
+                       const struct fake_ready *ready, int64_t *ret_end_ns);
 
 /* ---- capture and graphs (cuda_capture.c, cuda_graph.c) ------------------ */
 
@@ -256,7 +281,7 @@ void fake_graph_free(struct fake_graph *graph);
 /* Puts copies of the nodes of `from` in place of those of `to`, graphs inside them too. */
 wtcu_result fake_graph_copy(struct fake_graph *to, const struct fake_graph *from);
 int64_t fake_graph_run(const struct fake_call *c, struct fake_stream *stream,
-                       const struct fake_graph *graph, int64_t begin_ns);
+                       const struct fake_graph *graph, const struct fake_ready *begin);
 /* A node's handle: its graph may move its nodes, so the handle holds the number. */
 static inline wtcu_graph_node fake_node_handle(int idx)
 {
@@ -273,7 +298,7 @@ void fake_conditional_count_down(uint64_t handle);
  * false: there is none. */
 bool fake_body_record(struct fake_op *op);
 int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stream,
-                             const struct fake_node *node, int64_t start_ns);
+                             const struct fake_node *node, const struct fake_ready *ready);
 /*
  * A call that may not be made while a capture is open in a mode that forbids
  * it: invalidates those captures and gives the error, or 0.
@@ -303,7 +328,11 @@ _Atomic uint64_t *fake_counter(const char *name);
 _Atomic uint64_t *fake_entry_counter(int entry);
 void fake_truth_init(void);
 void fake_truth_kernel(const struct fake_device *device, const struct fake_op *op,
-                       const struct fake_ran *ran);
+                       const struct fake_ran *ran, const struct fake_ready *ready, bool was_told);
+/* WTFAKE_TRUTH_CALLS: a copy or set; a call that ends now; what CUPTI calls overhead. */
+void fake_truth_copy(const struct fake_op *op, const struct fake_ready *ready);
+void fake_truth_call(const struct fake_call *call, wtcu_result result);
+void fake_truth_overhead(int kind, int64_t start_ns, int64_t end_ns);
 
 const char *fake_entry_name(int entry);
 

@@ -107,8 +107,8 @@ static void op_fill(struct fake_op *op, const struct fake_call *c, const struct 
 }
 
 void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
-                     const struct fake_launch *launch, int64_t earliest_ns, uint32_t graph_id,
-                     uint64_t graph_node_id, int64_t *ret_end_ns)
+                     const struct fake_launch *launch, const struct fake_ready *ready,
+                     uint32_t graph_id, uint64_t graph_node_id, int64_t *ret_end_ns)
 {
 	struct fake_device *device = stream->ctx->device;
 	struct fake_device view, *seen = fake_ctx_device(stream->ctx, &view);
@@ -118,27 +118,32 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 	struct fake_ran ran;
 
 	if (!f->is_loaded) {
+		int64_t loaded_ns = fake_now_ns();
+
 		f->is_loaded = true;
+		fake_truth_overhead(WTCUPTI_OVERHEAD_LAZY_FUNCTION_LOADING, c->enter_ns, loaded_ns);
 		if (fake_tools)
 			fake_tools->overhead(WTCUPTI_OVERHEAD_LAZY_FUNCTION_LOADING, c->enter_ns,
-			                     fake_now_ns(), c->correlation);
+			                     loaded_ns, c->correlation);
 	}
-	fake_schedule(seen, launch, earliest_ns, &ran);
+	fake_schedule(seen, launch, ready->at_ns, &ran);
 	device->busy_until_ns = seen->busy_until_ns; /* never less than before */
 	op_fill(&op, c, seen, stream, launch, &ran);
 	device->in_flight_end_ns[device->kernel_count++ % FAKE_QUEUE_DEPTH] = op.end_ns;
 	fake_count(FAKE_KERNELS);
 	if (graph_id)
 		fake_count(FAKE_NODE_KERNELS);
-	fake_truth_kernel(seen, &op, &ran);
+	fake_truth_kernel(seen, &op, &ran, ready, stream->was_told);
+	stream->was_told = false;
+	stream->last_start_ns = ran.start_ns;
 	*ret_end_ns = op.end_ns;
 	if (fake_tools && fake_body_record(&op))
 		fake_tools->op(&op);
 }
 
 /* Room in the queue, then the earliest time for the first block. */
-static int64_t launch_start_ns(const struct fake_call *c, struct fake_stream *stream,
-                               bool is_programmatic)
+static struct fake_ready launch_ready(const struct fake_call *c, struct fake_stream *stream,
+                                      bool is_programmatic)
 {
 	struct fake_device *device = stream->ctx->device;
 	int64_t from_call_ns;
@@ -149,10 +154,15 @@ static int64_t launch_start_ns(const struct fake_call *c, struct fake_stream *st
 	               fake_env_i64("WTFAKE_LAUNCH_LATENCY_NS", LAUNCH_LATENCY_NS);
 	from_stream_ns =
 	        fake_stream_ready_ns(stream) + fake_env_i64("WTFAKE_GAP_NS", KERNEL_GAP_NS);
-	/* A programmatic launch may begin while its predecessor drains. */
-	if (is_programmatic)
+	/* A programmatic launch may begin while the kernel before it drains, but not before that began. */
+	if (is_programmatic && fake_stream_ready_by(stream) == FAKE_WAIT_KERNEL) {
 		from_stream_ns -= 2 * fake_env_i64("WTFAKE_GAP_NS", KERNEL_GAP_NS);
-	return from_call_ns > from_stream_ns ? from_call_ns : from_stream_ns;
+		if (from_stream_ns <= stream->last_start_ns)
+			from_stream_ns = stream->last_start_ns + 1;
+	}
+	if (from_call_ns >= from_stream_ns)
+		return (struct fake_ready){from_call_ns, from_call_ns, FAKE_WAIT_CALL};
+	return (struct fake_ready){from_stream_ns, from_call_ns, fake_stream_ready_by(stream)};
 }
 
 static wtcu_result launch(const struct fake_call *c, wtcu_function function, wtcu_stream handle,
@@ -160,6 +170,7 @@ static wtcu_result launch(const struct fake_call *c, wtcu_function function, wtc
 {
 	wtcu_result error;
 	struct fake_stream *stream = fake_stream_of(c, handle, &error);
+	struct fake_ready ready;
 	int64_t end_ns;
 
 	if (!stream)
@@ -179,9 +190,9 @@ static wtcu_result launch(const struct fake_call *c, wtcu_function function, wtc
 			fake_count(FAKE_LAUNCH_CAPTURED);
 		return error;
 	}
-	fake_launch_run(c, stream, l, launch_start_ns(c, stream, l->is_programmatic), 0, 0,
-	                &end_ns);
-	fake_stream_advance(stream, end_ns);
+	ready = launch_ready(c, stream, l->is_programmatic);
+	fake_launch_run(c, stream, l, &ready, 0, 0, &end_ns);
+	fake_stream_advance(stream, end_ns, FAKE_WAIT_KERNEL);
 	return WTCU_SUCCESS;
 }
 

@@ -110,7 +110,7 @@ static wtcu_result memory_info(size_t *free_bytes, size_t *total)
 /* ---- transfers ------------------------------------------------------------------- */
 
 void fake_transfer_run(const struct fake_call *c, struct fake_stream *stream, struct fake_op op,
-                       int64_t earliest_ns, int64_t *ret_end_ns)
+                       const struct fake_ready *ready, int64_t *ret_end_ns)
 {
 	bool is_on_device = op.kind == FAKE_OP_MEMSET || op.copy_kind == WTCUPTI_MEMCPY_DTOD;
 	int64_t rate = is_on_device ? MEMORY_BYTES_PER_NS
@@ -122,8 +122,9 @@ void fake_transfer_run(const struct fake_call *c, struct fake_stream *stream, st
 	op.correlation = c->correlation;
 	op.queued_ns = c->enter_ns;
 	op.submitted_ns = fake_now_ns();
-	op.start_ns = earliest_ns;
-	op.end_ns = earliest_ns + TRANSFER_NS + (int64_t)op.bytes / rate;
+	op.start_ns = ready->at_ns;
+	op.end_ns = ready->at_ns + TRANSFER_NS + (int64_t)op.bytes / rate;
+	fake_truth_copy(&op, ready);
 	if (fake_tools)
 		fake_tools->op(&op);
 	*ret_end_ns = op.end_ns;
@@ -133,7 +134,9 @@ wtcu_result fake_transfer(const struct fake_call *c, struct fake_stream *stream,
                           bool is_blocking)
 {
 	struct fake_node node = {.kind = FAKE_NODE_TRANSFER, .transfer = *op};
-	int64_t start_ns = fake_stream_ready_ns(stream);
+	struct fake_ready ready = {.at_ns = fake_stream_ready_ns(stream),
+	                           .arrive_ns = c->enter_ns,
+	                           .wait = fake_stream_ready_by(stream)};
 	int64_t end_ns;
 
 	if (is_blocking) {
@@ -144,10 +147,12 @@ wtcu_result fake_transfer(const struct fake_call *c, struct fake_stream *stream,
 	} else if (stream->capture) {
 		return fake_capture_add(stream, &node);
 	}
-	if (start_ns < c->enter_ns)
-		start_ns = c->enter_ns;
-	fake_transfer_run(c, stream, *op, start_ns, &end_ns);
-	fake_stream_advance(stream, end_ns);
+	if (ready.at_ns < c->enter_ns) {
+		ready.at_ns = c->enter_ns;
+		ready.wait = FAKE_WAIT_CALL;
+	}
+	fake_transfer_run(c, stream, *op, &ready, &end_ns);
+	fake_stream_advance(stream, end_ns, FAKE_WAIT_COPY);
 	if (is_blocking)
 		fake_stream_drain(stream->ctx, stream);
 	return WTCU_SUCCESS;

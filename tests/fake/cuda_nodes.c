@@ -235,37 +235,40 @@ bool fake_body_record(struct fake_op *op)
 }
 
 static int64_t body_run(const struct fake_call *c, struct fake_stream *stream,
-                        const struct fake_graph *body, int iteration, int64_t start_ns)
+                        const struct fake_graph *body, int iteration,
+                        const struct fake_ready *ready)
 {
 	int64_t end_ns;
 
 	body_depth++;
 	body_iterations += iteration;
-	end_ns = fake_graph_run(c, stream, body, start_ns);
+	end_ns = fake_graph_run(c, stream, body, ready);
 	body_iterations -= iteration;
 	body_depth--;
 	return end_ns;
 }
 
 int64_t fake_node_run_graphs(const struct fake_call *c, struct fake_stream *stream,
-                             const struct fake_node *node, int64_t start_ns)
+                             const struct fake_node *node, const struct fake_ready *ready)
 {
+	struct fake_ready next = *ready;
 	const unsigned int *value;
 
 	if (node->kind == FAKE_NODE_CHILD)
-		return fake_graph_run(c, stream, node->child[0], start_ns);
+		return fake_graph_run(c, stream, node->child[0], ready);
 	value = &conditionals[node->conditional - 1].value;
 	if (node->kind == FAKE_NODE_IF) {
 		const struct fake_graph *body = node->child[*value ? 0 : 1];
 
-		return body ? body_run(c, stream, body, 0, start_ns) : start_ns;
+		return body ? body_run(c, stream, body, 0, ready) : ready->at_ns;
 	}
 	for (int i = 0; *value; i++) {
 		if (i == ITERATIONS_MAX)
 			fake_die("a while node ran %d times", i);
-		start_ns = body_run(c, stream, node->child[0], i, start_ns) + BODY_GAP_NS;
+		next.at_ns = body_run(c, stream, node->child[0], i, &next) + BODY_GAP_NS;
+		next.wait = FAKE_WAIT_NODE;
 	}
-	return start_ns;
+	return next.at_ns;
 }
 
 FAKE_FN(cuGraphAddKernelNode,

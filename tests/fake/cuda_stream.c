@@ -97,10 +97,17 @@ int64_t fake_stream_ready_ns(struct fake_stream *stream)
 	return ready_ns;
 }
 
-void fake_stream_advance(struct fake_stream *stream, int64_t end_ns)
+enum fake_wait fake_stream_ready_by(struct fake_stream *stream)
 {
-	if (end_ns > stream->tail_ns)
-		stream->tail_ns = end_ns;
+	return fake_stream_ready_ns(stream) > stream->tail_ns ? FAKE_WAIT_DEFAULT : stream->tail_by;
+}
+
+void fake_stream_advance(struct fake_stream *stream, int64_t end_ns, enum fake_wait by)
+{
+	if (end_ns <= stream->tail_ns)
+		return;
+	stream->tail_ns = end_ns;
+	stream->tail_by = by;
 }
 
 int64_t fake_ctx_tail_ns(struct fake_ctx *ctx)
@@ -187,7 +194,7 @@ static wtcu_result stream_destroy(const struct fake_call *c, wtcu_stream handle)
 	while (stream->pending_host_fns)
 		fake_wait_announced();
 	/* Work of a destroyed stream still counts for the context. */
-	fake_stream_advance(&stream->ctx->legacy, stream->tail_ns);
+	fake_stream_advance(&stream->ctx->legacy, stream->tail_ns, FAKE_WAIT_DEFAULT);
 	for (struct fake_stream **at = &stream->ctx->streams; *at; at = &(*at)->next) {
 		if (*at == stream) {
 			*at = stream->next;
@@ -393,8 +400,9 @@ static wtcu_result stream_wait(const struct fake_call *c, wtcu_stream handle, wt
 		return stream_wait_captured(stream, event);
 	if (stream->capture)
 		return WTCU_SUCCESS; /* an event from outside: already done when the graph runs */
+	stream->was_told = true;
 	if (event->is_recorded)
-		fake_stream_advance(stream, event->when_ns);
+		fake_stream_advance(stream, event->when_ns, FAKE_WAIT_EVENT);
 	tell_sync(c, WTCUPTI_SYNC_STREAM_WAIT_EVENT, stream->ctx, stream, event);
 	return WTCU_SUCCESS;
 }

@@ -16,6 +16,7 @@ check_PROGRAMS += \
 	tests/fake/app_multi \
 	tests/fake/app_nvtx \
 	tests/fake/app_profiler \
+	tests/fake/app_random \
 	tests/fake/app_tree \
 	tests/fake/fake_counters \
 	tests/fake/inject_nvtx.so \
@@ -80,6 +81,7 @@ tests_fake_app_nvtx_vendor_SOURCES = $(tests_fake_app_nvtx_SOURCES)
 tests_fake_app_nvtx_vendor_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_NVTX_VENDOR -isystem $(NVTX_INCLUDE)
 endif
 tests_fake_app_profiler_SOURCES = tests/fake/app_profiler.c $(fake_app_driver)
+tests_fake_app_random_SOURCES = tests/fake/app_random.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_tree_SOURCES = tests/fake/app_tree.c
 tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 

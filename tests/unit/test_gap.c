@@ -263,7 +263,7 @@ static enum wt_gap_cause verdict(const struct wt_gap_facts *f, int64_t t, int64_
 		return WT_GAP_GRAPH;
 	if (!f->has_kernel_after)
 		return WT_GAP_AFTER;
-	if (t < f->first_launch_ns)
+	if (cpu < f->first_launch_ns)
 		return WT_GAP_STARTUP;
 	if (in(&f->loads, cpu))
 		return WT_GAP_LOAD;
@@ -293,13 +293,14 @@ static enum wt_gap_cause tried_out(const struct wt_gap_facts *f, int64_t t)
 	int64_t c = f->clock_error_ns;
 
 	if (first == WT_GAP_COPY || first == WT_GAP_GRAPH || first == WT_GAP_AFTER ||
-	    first == WT_GAP_STARTUP || in(&f->lost, t) || c == 0)
+	    in(&f->lost, t) || c == 0)
 		return first;
 	for (int64_t late = -c; late <= c; late++) {
 		enum wt_gap_cause other = verdict(f, t, late);
 		bool is_after_return = f->has_call && !f->has_dependency &&
 		                       t + late >= f->return_ns && t + late >= f->entry_ns &&
-		                       !in(&f->loads, t + late) && !in(&f->profiler, t + late);
+		                       t + late >= f->first_launch_ns && !in(&f->loads, t + late) &&
+		                       !in(&f->profiler, t + late);
 		bool is_unsure = f->has_kernel_before && f->entry_ns >= f->start_ns - c &&
 		                 f->entry_ns < f->start_ns + c;
 
