@@ -203,7 +203,8 @@ int wt_whatif_run_load(sqlite3 *db, const struct wt_ledger *ledger,
 	memset(run, 0, sizeof(*run));
 	run->devices = calloc(ledger->device_count + 1, sizeof(*run->devices));
 	run->rows = calloc(ledger->kernel_count + 1, sizeof(*run->rows));
-	rc = load && run->devices && run->rows ? wt_facts_load(db, &facts) : -ENOMEM;
+	rc = load && run->devices && run->rows ? wt_facts_load(db, ledger->clock_error_ns, &facts)
+	                                       : -ENOMEM;
 	if (!rc) {
 		load->ledger = ledger;
 		load->query = query;
