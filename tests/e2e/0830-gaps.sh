@@ -44,14 +44,14 @@ while read -r what cause kernel planted_ns; do
     host) calls="own-code" ;;
     *) continue ;;
   esac
-  "$wavetap" gaps --by call --kernel "^$kernel\$" --csv >"$work/calls.csv"
+  "$wavetap" gaps --all --by call --kernel "^$kernel\$" --csv >"$work/calls.csv"
   in_calls=$(awk -F, -v calls="$calls" 'NR == 1 { for (i = 1; i <= NF; i++) { if ($i == "where") w = i; if ($i == "call") c = i } }
     NR > 1 && ($w "," $c) ~ calls { s += $2 } END { printf "%.0f", s / 16 }' "$work/calls.csv")
   ok "$cause: $in_calls of $planted_ns ns planted in $calls" test $((in_calls * 100)) -ge $((planted_ns * 90))
 done <"$work/planted"
-"$wavetap" gaps --by call --csv >"$work/calls.csv"
+"$wavetap" gaps --all --by call --csv >"$work/calls.csv"
 is "$(awk -F, 'NR > 1 { s += $2 } END { printf "%.0f", s }' "$work/calls.csv")" \
-  "$("$wavetap" gaps --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "gaps by call sum to gaps by cause"
+  "$("$wavetap" gaps --all --csv | awk -F, 'NR > 1 { s += $4 } END { printf "%.0f", s }')" "gaps by call sum to gaps by cause"
 is "$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/ledger.json') AS TEXT), '$.devices[0].residual_sm_ns')")" 0 \
   "the ledger sums"
 # Of each phase alone, the first finding is the one that was planted. Phases are short and the machine may do something

@@ -75,7 +75,7 @@ sqlite3 -batch -cmd ".mode csv" -cmd ".import $work/ranges.csv r" -cmd ".mode li
 is "$(cat "$work/got")" "$(cat "$work/want")" "ranges: numbers, times and kernels are those of the rows"
 is "$(grep '^,outer,' "$work/ranges.csv" | cut -d , -f 15)" "$lost" "ranges: idle SM-time is that of the kernels inside"
 # top: a kernel is of the innermost range around its call, which began last; the rest of none.
-"$wavetap" top -r "$file" --group range --json >"$work/top.json" 2>"$work/err"
+"$wavetap" top --all -r "$file" --group range --json >"$work/top.json" 2>"$work/err"
 is "$(sqlite3 -batch :memory: "SELECT coalesce(value ->> 'range', 'none') || ': ' || (value ->> 'launches') || ' ' || (value ->> 'time_ns') || ' ' ||
     (value ->> 'underfill_sm_ns') FROM json_each(CAST(readfile('$work/top.json') AS TEXT), '\$.rows')" | LC_ALL=C sort)" \
   "$(sql "WITH inner_one AS (SELECT e.*, (SELECT iif(n.domain = '', '', n.domain || '/') || ifnull(n.name, '(no name)')

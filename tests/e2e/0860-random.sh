@@ -47,8 +47,8 @@ while [ "$seed" -lt $((first + programs)) ]; do
   *CUPTI*) off=--off ;;
   *DROP*) off=--lossy ;;
   esac
-  "$wavetap" ledger -r "$file" --json >"$work/ledger.json" 2>>"$work/err"
-  "$wavetap" gaps -r "$file" --by kernel --limit 0 --json >"$work/gaps.json" 2>>"$work/err"
+  "$wavetap" ledger --all -r "$file" --json >"$work/ledger.json" 2>>"$work/err"
+  "$wavetap" gaps --all -r "$file" --by kernel --limit 0 --json >"$work/gaps.json" 2>>"$work/err"
   # shellcheck disable=SC2086 # one word or none
   "$top_builddir/tests/unit/random_check" $off "$file" "$work/truth.$seed" "$work/calls.$seed" "$work/ledger.json" \
     "$work/gaps.json" >"$work/check" 2>&1 || wrong="$wrong $seed"

@@ -109,6 +109,10 @@ for part in "--from 1s --to 5s" "--device 1" "--rank 0" "--kernel half"; do
   valid 0 top --json -r "$work/ranks.db" $part
   valid 0 export --format json -o - -r "$work/ranks.db" $part
 done
+# As if of more launches than are read unasked.
+cp "$recorded" "$work/many.db"
+sqlite3 -batch "$work/many.db" "UPDATE config_stat SET launches = 300000 WHERE config_id = (SELECT min(config_id) FROM config_stat)"
+valid 0 top --json -r "$work/many.db"
 valid 0 ledger --json -r "$recorded" --steps 2:4
 valid 0 gaps --json -r "$recorded" --kernel elementwise --from 10ms
 valid 0 show --json -r "$work/odd.db" tail

@@ -115,7 +115,7 @@ run=$changed
 
 # --by gap: the ledger's gaps by the kernel that ended them.
 top --by gap --json >"$work/top.json"
-"$wavetap" gaps -r "$run" --by kernel --json >"$work/gaps.json"
+"$wavetap" gaps --all -r "$run" --by kernel --json >"$work/gaps.json"
 is "$(rows "(r ->> 'kernel_id') || ' ' || (r ->> 'gap_before_sm_ns')")" \
   "$(sqlite3 -batch :memory: "SELECT (value ->> 'kernel_id') || ' ' || (value ->> 'gap_sm_ns') FROM
      json_each(CAST(readfile('$work/gaps.json') AS TEXT), '\$.rows') WHERE value ->> 'kernel_id' IS NOT NULL" | sorted)" \
