@@ -79,7 +79,7 @@ sqlite3 -batch "$work/short-loop.db" "DELETE FROM kernel_exec WHERE exec_id > (S
 
 for run in "$recorded" "$sim" "$work/full.db" "$work/pair.db" "$work/ranks.db" "$work/lossy.db" "$work/short.db" "$work/odd.db"; do
   for arguments in "top" "top --group config" "top --group device" "top --group process --limit 1" "top --group rank" \
-    "top --by gap --group class" "top --by cv --group duration" "top --group graph" ledger gaps "gaps --by kernel" "gaps --by call" ranks sms timeline "diagnose --threshold 0.01" "whatif --no-gaps" "whatif --sms 40" "copies" "show 1" "export --format json -o -"; do
+    ledger gaps "gaps --by kernel" "gaps --by call" sms ranks timeline "diagnose --threshold 0.01" "whatif --no-gaps" "whatif --sms 40" "copies" "show 1" "export --format json -o -"; do
     case $arguments in
     show*) json=--json code=0 ;;
     export*) json='' code=0 ;;
@@ -97,11 +97,11 @@ for run in hooks empty; do
 done
 ddp=$work/ddp.db
 valid 0 import -o "$ddp" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" --json
-for arguments in "top --group rank" "top --group config" "top --group step" "top --group phase" ledger "gaps --by kernel" "gaps --by call" ranks "ranks --all" sms "sms --all" timeline diagnose copies steps "show AllReduce" "whatif --full-waves"; do
+for arguments in "top --group rank" "top --group config" "top --group stream" "top --group step" "top --group graph" \
+  "top --group duration" "top --group class" "gaps --by call" sms ranks ledger "gaps --by kernel" timeline diagnose copies steps "show AllReduce" "whatif --full-waves"; do
   valid 0 $arguments --json -r "$ddp"
 done
 valid 0 steps --json -r "$recorded"
-valid 0 top --by latency --group stream --json -r "$recorded"
 valid 0 steps --json -r "$sim"
 valid 0 steps --json --step-marker GammaBeta -r "$recorded"
 valid 3 steps --json -r "$work/short-loop.db"
@@ -147,6 +147,7 @@ valid 0 ranges --json -r latest
 valid 0 ranges --any-thread --json -r latest
 valid 0 top --json -r latest --range forward
 valid 0 top --group range --json -r latest
+valid 0 top --group phase --json -r latest
 valid 3 ranges --json -r "$recorded"
 
 # While something is recorded, and with a segment that the daemon leaves alone.
