@@ -360,9 +360,10 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	              wt_text_count(a, wt_report_kernels_lost(&report->loss)),
 	              wt_text_count(b, launches + wt_report_kernels_lost(&report->loss)), whole);
 	if (overlap_ns > 0 && wt_report_shares_reason(report))
-		wt_phrase_add(&line, "upper bound where kernels overlap (%s%% of TIME): %s",
-		              wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns),
-		              wt_report_shares_reason(report));
+		wt_phrase_words(
+		        &line, 2, "upper bound where kernels overlap (%s%% of TIME): %s",
+		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns),
+		        wt_report_shares_reason(report));
 	if (report->flush_cpu_ns + report->cupti_callback_ns)
 		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
 		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),

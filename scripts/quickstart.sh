@@ -41,7 +41,7 @@ echo "\$ wavetap top"
 
 if [ -n "${simulated:-}" ]; then
   file=$WAVETAP_DIR/h200-train-eager.db
-  gzip -dc "$top/tests/data/h200-train-eager.db.gz" >"$file"
+  ./wavetap import --force --name gpt-eager -o "$file" "$top/tests/data/h200-train-eager.wtrec" >/dev/null
   echo
   echo "A recorded run: PyTorch training on an NVIDIA H200 (tests/data/README.md)"
   echo "\$ wavetap top --limit 8 -r $(basename "$file")"
