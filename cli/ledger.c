@@ -102,7 +102,7 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 {
 	const struct wt_ledger *ledger = load->ledger;
 	struct wt_sweep_kernel kernel = {
-	        .id = row->process_id << SWEEP_ID_BITS | (int64_t)load->next_at,
+	        .id = (int64_t)((uint64_t)row->process_id << SWEEP_ID_BITS | load->next_at),
 	        .tag = wt_ledger_graph_tag(row),
 	        .start_ns = row->start_ns > ledger->start_ns ? row->start_ns : ledger->start_ns,
 	        .end_ns = least(row->end_ns, ledger->end_ns),
