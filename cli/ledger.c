@@ -289,14 +289,31 @@ static int load_devices(struct wt_ledger_loading *load)
 }
 
 /*
+ * The clocks are read together once a second; of the second before it is known how fast CUPTI's ran
+ * beside CLOCK_REALTIME, and that beside CLOCK_MONOTONIC. How far the next reading is from that: a clock
+ * that was set or stepped, by so much. On H200s 25 ns at the most.
+ */
+#define CLOCK_STEP_SQL                                                                             \
+	"(WITH c AS (SELECT process_id, monotonic_ns AS t, realtime_ns - monotonic_ns AS r,"       \
+	"   cupti_ns - realtime_ns AS u FROM clock),"                                              \
+	"  p AS (SELECT process_id, t, t - lag(t) OVER w AS dt, r - lag(r) OVER w AS dr,"          \
+	"   u - lag(u) OVER w AS du FROM c WINDOW w AS (PARTITION BY process_id ORDER BY t)),"     \
+	"  q AS (SELECT *, lag(dt) OVER w AS dt1, lag(dr) OVER w AS dr1, lag(du) OVER w AS du1"    \
+	"   FROM p WINDOW w AS (PARTITION BY process_id ORDER BY t))"                              \
+	" SELECT CAST(max(max(abs(dr - 1.0 * dr1 * dt / dt1)),"                                    \
+	"  coalesce(max(abs(du - 1.0 * du1 * dt / dt1)), 0)) AS INTEGER)"                          \
+	" FROM q WHERE dt > 500000000 AND dt1 > 500000000)"
+
+/*
  * How far CPU and GPU stamps may be apart. CUPTI converts the GPU's, how well is not documented: a
- * microsecond, until a measurement says better. More, if its clock was read worse, or if a kernel
- * is said to have started before it was launched.
+ * microsecond, until a measurement says better. More, if its clock was read worse, if one of the
+ * clocks stepped, or if a kernel is said to have started before it was launched.
  */
 static int load_clock_error(struct wt_ledger_loading *load)
 {
 	static const char sql[] =
 	        "SELECT max(?1, coalesce((SELECT max(bracket_ns) FROM clock), 0),"
+	        " coalesce(" CLOCK_STEP_SQL ", 0),"
 	        " coalesce((SELECT max(l.entry_ns - e.start_ns) FROM main.kernel_exec e"
 	        "   JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq"
 	        "   WHERE e.graph_id IS NULL AND e.link = 1), 0))";
