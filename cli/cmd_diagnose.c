@@ -152,7 +152,7 @@ static void print_text(const struct wt_ledger_view *view, const struct wt_diagno
 	double sms = 0;
 
 	for (size_t i = 0; i < view->ledger.device_count; i++)
-		sms += (double)view->ledger.devices[i].sms;
+		sms += (double)view->ledger.devices[i].sms / (double)view->ledger.device_count;
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
 	if (!diagnosis->count)

@@ -83,7 +83,7 @@ struct sums {
 	int64_t cause_sm_ns[WT_GAP_CAUSE_MAX];
 	int64_t gap_sm_ns;
 	double total_sm_ns; /* of many devices it may not fit 64 bits */
-	double sms;
+	double sms; /* of a device, on the mean: times are of a whole GPU, summed over them */
 };
 
 static void sum_up(const struct wt_ledger *ledger, struct sums *sums)
@@ -93,6 +93,8 @@ static void sum_up(const struct wt_ledger *ledger, struct sums *sums)
 		sums->total_sm_ns += (double)ledger->devices[i].total_sm_ns;
 		sums->sms += (double)ledger->devices[i].sms;
 	}
+	if (ledger->device_count)
+		sums->sms /= (double)ledger->device_count;
 	/* Every gap is some kernel's, or after the last one. */
 	for (size_t i = 0; i <= ledger->kernel_count; i++) {
 		const struct wt_ledger_kernel *kernel =
@@ -314,7 +316,8 @@ static void print_head(const struct wt_ledger_view *view, const struct sums *sum
 	              wt_text_percent(a, (double)sums->gap_sm_ns, sums->total_sm_ns),
 	              select && select->words.kernel ? ", before those selected" : "");
 	wt_phrase_add(&line, "%s gaps", wt_text_count(a, sums->gaps));
-	wt_phrase_add(&line, "TIME: %s of the whole GPU", unit->name);
+	wt_phrase_add(&line, "TIME: %s of %s whole GPU", unit->name,
+	              view->ledger.device_count > 1 ? "a" : "the");
 	wt_phrase_end(&line);
 }
 

@@ -50,7 +50,7 @@ static const struct wt_table_column columns[] = {
         {"wave_sm_ns", "WAVE", WT_TABLE_RIGHT, 0, 5, 0},
         {"wave_max_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"unjudged_sm_ns", "UNJ", WT_TABLE_RIGHT, 0, 5, 0},
-        {"comm_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"comm_sm_ns", "COMM", WT_TABLE_RIGHT, 0, 5, 0}, /* in text only where there is some */
         {"gap_sm_ns", "GAPS", WT_TABLE_RIGHT, 0, 5, 0},
         WT_GAP_CAUSE_COLUMNS,
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 10, 0},
@@ -129,7 +129,7 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	add_share(table, bucket->share.wave_sm_ns, total);
 	wt_table_add_int(table, bucket->share.wave_max_sm_ns, NULL);
 	add_share(table, bucket->share.unjudged_sm_ns, total);
-	wt_table_add_int(table, bucket->share.comm_sm_ns, NULL);
+	add_share(table, bucket->share.comm_sm_ns, total);
 	add_share(table, gap_sm_ns, total);
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		wt_table_add_int(table, bucket->gap_ns[cause] * device->sms, NULL);
@@ -142,7 +142,18 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 static struct wt_table *make_table(const struct wt_ledger *ledger, size_t first, size_t count,
                                    const struct wt_text_terminal *terminal)
 {
-	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	/* The table keeps a pointer to them. */
+	static struct wt_table_column chosen[sizeof(columns) / sizeof(columns[0])];
+	struct wt_table *table;
+	int64_t comm_sm_ns = 0;
+
+	memcpy(chosen, columns, sizeof(columns));
+	for (size_t i = first; i < first + count; i++)
+		comm_sm_ns |= ledger->devices[i].share.comm_sm_ns;
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]) && !comm_sm_ns; i++)
+		if (!strcmp(chosen[i].key, "comm_sm_ns"))
+			chosen[i].flags |= WT_TABLE_NO_TEXT;
+	table = wt_table_create(chosen, sizeof(columns) / sizeof(columns[0]));
 
 	for (size_t i = first; table && i < first + count; i++)
 		for (size_t at = 0; at < ledger->bucket_count; at++)

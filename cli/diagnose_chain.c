@@ -61,6 +61,7 @@ int wt_chain_take(struct wt_gaps *gaps, struct wt_gap_parts *parts,
 		kernel->chain[c].least += part->least * sms;
 		kernel->chain[c].most += part->most * sms;
 		chain->idle_ns += (int64_t)part->most;
+		chain->family_gaps[c] += part->most > 0;
 		*part = (struct wt_family_share){0, 0};
 	}
 	chain->gaps++;
@@ -90,7 +91,13 @@ void wt_chain_end(struct wt_gaps *gaps, enum wt_family family)
 			kernel->sm_ns[to] += kernel->chain[c].most;
 		}
 	}
-	gaps->sum[family == WT_FAMILY_MAX ? WT_FAMILY_LAUNCH_BOUND : family].gaps += chain->gaps;
+	if (family < WT_FAMILY_MAX)
+		gaps->sum[family].gaps += chain->gaps;
+	for (int c = 0; c < 2; c++) {
+		if (family == WT_FAMILY_MAX)
+			gaps->sum[chain_families[c]].gaps += chain->family_gaps[c];
+		chain->family_gaps[c] = 0;
+	}
 	chain->at++;
 	chain->count = chain->busy_ns = chain->idle_ns = chain->gaps = 0;
 	chain->touched_count = 0;

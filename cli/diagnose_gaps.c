@@ -195,19 +195,44 @@ static bool is_graph_break(const struct wt_gaps *gaps, const struct wt_ledger_ga
 	       !has_wait(&gap->facts->syncs, before->call.return_ns, next->call.entry_ns);
 }
 
+/* Of a thread and a kernel before which it waits; NULL: no memory. */
+static struct wt_waiting_kernel *find_waiting(struct wt_gaps *gaps,
+                                              const struct wt_gaps_thread *thread, int64_t kernel)
+{
+	uint64_t key = (uint64_t)(thread - gaps->threads) << 32 | (uint64_t)kernel;
+	uint32_t at = wt_map_get(&gaps->waiting_at, key);
+	struct wt_waiting_kernel *one;
+
+	if (at != WT_MAP_NONE)
+		return &gaps->waiting[at];
+	one = wt_report_append(&gaps->waiting, &gaps->waiting_count, sizeof(*one));
+	if (!one || wt_map_set(&gaps->waiting_at, key, (uint32_t)gaps->waiting_count - 1))
+		return NULL;
+	one->thread = (uint32_t)(thread - gaps->threads);
+	one->kernel = (uint32_t)kernel;
+	return one;
+}
+
 /* What a thread that waited since its last launch has of the gap, until it is known how often it does. */
 static int wait_take(struct wt_gaps *gaps, const struct wt_ledger_row *next, enum wt_family host,
                      struct wt_gap_parts *parts)
 {
 	const enum wt_family families[] = {WT_FAMILY_SYNC, host, WT_FAMILY_TURNAROUND};
 	struct wt_gaps_thread *thread = find_thread(gaps, next);
+	int64_t at = wt_gaps_kernel(gaps, next->kernel_id);
+	struct wt_waiting_kernel *kernel;
 	double sms = (double)gaps->device->sms;
 
-	if (!thread)
+	if (at < 0)
+		return (int)at;
+	kernel = thread ? find_waiting(gaps, thread, at) : NULL;
+	if (!kernel)
 		return -ENOMEM;
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		struct wt_family_share *part = &parts->of[families[i]];
 
+		kernel->sm_ns[families[i]] += part->most * sms;
+		thread->waiting_gaps[families[i]] += part->most > 0;
 		thread->waiting[families[i]].least += part->least * sms;
 		thread->waiting[families[i]].most += part->most * sms;
 		*part = (struct wt_family_share){0, 0};
@@ -403,6 +428,15 @@ static void decide_thread(struct wt_gaps *gaps, const struct wt_gaps_thread *thr
 		to->sm_ns.most += thread->waiting[f].most;
 		if (!is_each || f == WT_FAMILY_SYNC)
 			to->sm_ns.least += thread->waiting[f].least;
+		if (!is_each)
+			to->gaps += thread->waiting_gaps[f];
+	}
+	for (size_t i = 0; i < gaps->waiting_count; i++) {
+		const struct wt_waiting_kernel *waiting = &gaps->waiting[i];
+
+		for (int f = 0; f < WT_FAMILY_MAX && waiting->thread == thread - gaps->threads; f++)
+			gaps->kernels[waiting->kernel].sm_ns[is_each ? WT_FAMILY_SYNC_EACH : f] +=
+			        waiting->sm_ns[f];
 	}
 	if (!is_each)
 		return;
@@ -423,7 +457,9 @@ void wt_gaps_fini(struct wt_gaps *gaps)
 {
 	free(gaps->kernels);
 	free(gaps->threads);
+	free(gaps->waiting);
 	free(gaps->call_gaps);
+	wt_map_fini(&gaps->waiting_at);
 	free(gaps->pageable);
 	free(gaps->chain.touched);
 	wt_map_fini(&gaps->kernel_at);

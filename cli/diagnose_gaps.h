@@ -75,6 +75,7 @@ struct wt_chain {
 	uint64_t at; /* ordinal */
 	int64_t count;
 	int64_t busy_ns, idle_ns, gaps;
+	int64_t family_gaps[2]; /* launch-bound, turnaround */
 	uint32_t *touched; /* kernels that have a part in it */
 	size_t touched_count, touched_capacity;
 };
@@ -86,6 +87,13 @@ struct wt_gaps_thread {
 	int64_t launches, launches_after_wait;
 	int64_t gaps;
 	struct wt_family_share waiting[WT_FAMILY_MAX];
+	int64_t waiting_gaps[WT_FAMILY_MAX];
+};
+
+/* What gaps before a kernel have of that. */
+struct wt_waiting_kernel {
+	uint32_t thread, kernel; /* indices */
+	double sm_ns[WT_FAMILY_MAX];
 };
 
 /* A kernel that was new after the start-up. */
@@ -118,6 +126,9 @@ struct wt_gaps {
 	struct wt_gaps_thread *threads;
 	size_t thread_count;
 	struct wt_map thread_at;
+	struct wt_waiting_kernel *waiting;
+	size_t waiting_count;
+	struct wt_map waiting_at; /* thread << 32 | kernel -> index */
 	struct wt_call_gap *call_gaps; /* of all devices */
 	size_t call_gap_count;
 	struct wt_interval *pageable; /* copies, of the device in work, united */

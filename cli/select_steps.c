@@ -43,6 +43,10 @@ static int use_asked(const struct wt_select *select, const struct wt_run_file *r
 }
 
 /* The steady ones; without them the window stays the run, and `reason` says why. */
+#define STEADY_CONFIDENCE_LEAST                                                                    \
+	0.8 /* less is shown by `wavetap steps`, and nothing is left out for it */
+_Static_assert(WT_SELECT_STEADY_LAUNCHES_MAX == 250000, "as a reason says");
+
 static int use_steady(struct wt_select *select, int code, const struct wt_run_steps *steps,
                       int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
@@ -58,6 +62,8 @@ static int use_steady(struct wt_select *select, int code, const struct wt_run_st
 		window->reason = "kernels have no times";
 	else if (!steps->found.steady_count || steps->steady_end_ns <= steps->steady_start_ns)
 		window->reason = "none of the steps is steady";
+	else if (steps->found.confidence < STEADY_CONFIDENCE_LEAST)
+		window->reason = "those found (wavetap steps) may be a loop of something else";
 	if (window->reason)
 		return WT_EXIT_FINE;
 	window->is_found = true;
@@ -95,7 +101,8 @@ int wt_select_resolve_steps(struct wt_select *select, const struct wt_run_file *
 		return WT_EXIT_FINE;
 	select->steps.unobserved_ns = unobserved_ns(select, run);
 	if (!select->words.steps && select->run_launches > WT_SELECT_STEADY_LAUNCHES_MAX) {
-		select->steps.reason = "more launches than are searched without --steps";
+		select->steps.reason =
+		        "over 250,000 launches are searched only for wavetap steps and --steps";
 		return WT_EXIT_FINE;
 	}
 	steps = calloc(1, sizeof(*steps));

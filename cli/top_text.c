@@ -52,7 +52,7 @@ void wt_top_print_apart(struct wt_phrase *line, const struct wt_select_steps *st
 		wt_phrase_add(line, "apart: start-up %s  after-run %s",
 		              wt_text_ns(a, steps->startup_ns), wt_text_ns(b, steps->after_ns));
 	else
-		wt_phrase_add(line, "steady steps not found: %s", steps->reason);
+		wt_phrase_add(line, "no steady steps: %s", steps->reason);
 	if (steps->unobserved_ns)
 		wt_phrase_add(line, "unobserved before it %s", wt_text_ns(a, steps->unobserved_ns));
 	if (steps->is_found)

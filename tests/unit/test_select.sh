@@ -383,7 +383,7 @@ wt 0 top -r "$tmp/sim.db" --kernel underfilled --json
 is "$(json '$.steps.first_step') $(json '$.total.launches')" "3 23" "of one kernel: the same window"
 wt 0 top -r "$run"
 out_has "whole run 10.0s"
-out_has "steady steps not found: "
+out_has "no steady steps: "
 wt 0 top -r "$run" --json
 is "$(json '$.steps.is_found') $(json '$.steps.count') $(json '$.selection')" "0 null null" "no steps: said, all of the run"
 # Too many to be searched unasked; --steps asks.
@@ -391,7 +391,7 @@ cp "$tmp/sim.db" "$tmp/many.db"
 sqlite3 -batch "$tmp/many.db" "UPDATE config_stat SET launches = 250000 WHERE rowid = (SELECT min(rowid) FROM config_stat)" 2>/dev/null ||
 	sqlite3 -batch "$tmp/many.db" "UPDATE config_stat SET launches = 250000 WHERE config_id = (SELECT min(config_id) FROM config_stat)"
 wt 0 ledger -r "$tmp/many.db" --json
-is "$(json '$.steps.is_found') $(json '$.steps.reason')" "0 more launches than are searched without --steps" "more than 250,000 kernels"
+is "$(json '$.steps.is_found') $(json '$.steps.reason')" "0 over 250,000 launches are searched only for wavetap steps and --steps" "more than 250,000 kernels"
 wt 0 ledger -r "$tmp/many.db" --steps 3:25 --json
 is "$(json '$.window.start_ns') $(json '$.window.end_ns')" "$bounds" "searched if asked"
 wt 2 top -r "$run" --all --steps 1:2
