@@ -286,7 +286,16 @@ static int apply(struct wt_select *select, const struct wt_run_file *run)
 	if (rc || is_empty)
 		return rc; /* the reader knows why it is empty */
 	select->is_applied = true;
-	rc = hide_kernels(select, run);
+	/* Devices that none of these ranks used are none of their SMs. */
+	if (select->words.rank)
+		rc = wt_select_execute(
+		        run->db,
+		        "DELETE FROM temp.wt_device WHERE device_id NOT IN (SELECT c.device_id "
+		        "FROM "
+		        "main.config_stat s JOIN main.config c USING (config_id) JOIN main.proc p "
+		        "USING (process_id) WHERE p.rank IN (SELECT rank FROM temp.wt_rank))");
+	if (!rc)
+		rc = hide_kernels(select, run);
 	/* Kernels without a time are something for an export, as long as no times are asked for. */
 	if (!rc && !select->launches &&
 	    (select->has_window ||

@@ -170,7 +170,7 @@ is "$(json '$.devices[0].device_id')" 2 "an id comes before a UUID"
 wt 0 top -r "$run" --rank 3 --json
 is "$(row half)" "1|1$S|1$S|1$S|4$S|0|0|0" "rank 3"
 is "$(json '$.selection.rank')" 3 "is told"
-is "$(json '$.devices[0].busy_ns') $(json '$.devices[1].busy_ns')" "0 1$S" "busy: its kernels only"
+is "$(json '$.devices[0].device_id') $(json '$.devices[0].busy_ns') $(json '$.devices[1]')" "2 1$S null" "busy: its kernels only, on its devices only"
 is "$(json '$.window.wall_ns')" "10$S" "the window stays the run's"
 for ranks in 0-3 0,3 3,0 0-0,3-9 0,1,2,3; do
 	wt 0 top -r "$run" --rank $ranks --json
