@@ -246,8 +246,7 @@ static int print_text(const struct wt_ledger_view *view, const struct sms *sms)
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
 
 		if (view->ledger.device_count > 1)
-			printf("\ndevice %" PRId64 "  %s  %" PRId64 " SMs\n", device->device_id,
-			       device->name, device->sms);
+			wt_ledger_print_device(stdout, &terminal, device);
 		rc = print_device(device, &sms->devices[i], &terminal);
 	}
 	if (!rc)

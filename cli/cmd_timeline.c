@@ -178,8 +178,7 @@ static int print_text(const struct wt_ledger_view *view)
 		if (!table)
 			return wt_cli_output_result(-ENOMEM);
 		if (view->ledger.device_count > 1)
-			printf("\ndevice %" PRId64 "  %s  %" PRId64 " SMs\n", device->device_id,
-			       device->name, device->sms);
+			wt_ledger_print_device(stdout, &terminal, device);
 		rc = wt_table_print_text(table, stdout, &terminal);
 		wt_table_destroy(table);
 	}

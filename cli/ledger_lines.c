@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -90,6 +91,17 @@ size_t wt_ledger_lines(const struct wt_ledger_device *device,
 	    (struct wt_ledger_line){"residual", "residual_sm_ns", "what the lines above leave",
 	                            device->residual_sm_ns, -1, NULL, false});
 	return n;
+}
+
+void wt_ledger_print_device(FILE *out, const struct wt_text_terminal *terminal,
+                            const struct wt_ledger_device *device)
+{
+	char *name =
+	        wt_text_escape(device->name, terminal->is_utf8); /* the file may say anything */
+
+	fprintf(out, "\ndevice %" PRId64 "  %s  %" PRId64 " SMs\n", device->device_id,
+	        name ? name : "?", device->sms);
+	free(name);
 }
 
 void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,

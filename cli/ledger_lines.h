@@ -85,6 +85,9 @@ int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t b
 /* The same as wt_ledger_open(), seen by `observer`. */
 int wt_ledger_open_observed(const char *spec, struct wt_select *select,
                             const struct wt_ledger_observer *observer, struct wt_ledger_view *view);
+/* "device 1  NVIDIA H200  132 SMs" above its table, after an empty line. */
+void wt_ledger_print_device(FILE *out, const struct wt_text_terminal *terminal,
+                            const struct wt_ledger_device *device);
 void wt_ledger_close(struct wt_ledger_view *view);
 
 #endif /* WT_CLI_LEDGER_LINES_H */

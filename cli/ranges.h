@@ -61,6 +61,9 @@ int wt_run_ranges_load(sqlite3 *db, const char *word, struct wt_run_ranges *ret_
 int wt_run_ranges_load_kernels(sqlite3 *db, bool is_selected, struct wt_run_ranges *ranges);
 void wt_run_ranges_fini(struct wt_run_ranges *ranges);
 
+/* For readers that tell kernels inside ranges from others: says on stderr, once, if ranges were lost. */
+void wt_run_ranges_tell_lost(sqlite3 *db);
+
 /*
  * `hit` gets indices of kernels and ranges: see analysis/ranges.h. `is_any_thread`: launches of other
  * threads are in pushed ranges, too. PyTorch, for one, goes backward on a thread of its own.

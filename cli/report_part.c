@@ -49,6 +49,7 @@ int wt_report_parts_load_ranges(sqlite3 *db, struct wt_report_parts *parts)
 	struct hits hits = {&ranges, parts};
 	int rc = wt_run_ranges_load(db, NULL, &ranges);
 
+	wt_run_ranges_tell_lost(db);
 	for (size_t i = 0; !rc && ranges.count && i < ranges.name_count; i++)
 		rc = add_name(parts, ranges.names[i].domain,
 		              ranges.names[i].name ? ranges.names[i].name : "(no name)");

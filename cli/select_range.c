@@ -11,6 +11,7 @@
 #include "cli/ranges.h"
 #include "cli/report_sql.h"
 #include "cli/select_impl.h"
+#include "cli/text.h"
 
 #define NAMES_SHOWN 5
 #define ANY_PREFIX "any:"
@@ -53,6 +54,29 @@ static int insert_kernels(sqlite3 *db, struct wt_run_ranges *ranges, bool is_any
 	return rc;
 }
 
+void wt_run_ranges_tell_lost(sqlite3 *db)
+{
+	static bool is_told;
+	char lost[WT_TEXT_NUMBER_BYTES], begun[WT_TEXT_NUMBER_BYTES];
+	int64_t count;
+
+	if (is_told || !wt_db_int(db,
+	                          "SELECT count(*) FROM main.sqlite_schema WHERE name = "
+	                          "'range_count'",
+	                          0))
+		return;
+	is_told = true;
+	count = wt_db_int(db, "SELECT sum(dropped + early + untracked) FROM main.range_count", 0);
+	if (count > 0)
+		wt_cli_error("%s of %s named ranges were lost: kernels inside them count as "
+		             "outside (wavetap ranges)",
+		             wt_text_count(lost, count),
+		             wt_text_count(begun, wt_db_int(db,
+		                                            "SELECT sum(begun) FROM "
+		                                            "main.range_count",
+		                                            0)));
+}
+
 /* None of that name: which there are. */
 static int explain(const char *word, const struct wt_run_file *run)
 {
@@ -87,6 +111,7 @@ int wt_select_range(const struct wt_select *select, const struct wt_run_file *ru
 	is_any_thread = !strncmp(word, ANY_PREFIX, strlen(ANY_PREFIX));
 	if (is_any_thread)
 		word += strlen(ANY_PREFIX);
+	wt_run_ranges_tell_lost(run->db);
 	rc = wt_run_ranges_load(run->db, word, &ranges);
 	if (!rc)
 		rc = ranges.count ? insert_kernels(run->db, &ranges, is_any_thread)

@@ -157,6 +157,8 @@ static int has_range(const struct wt_run_file *run, const char *word, bool is_gl
 	int rc = wt_run_ranges_load(run->db, word, &ranges);
 	bool is_found = false;
 
+	wt_run_ranges_tell_lost(run->db);
+
 	for (size_t i = 0; !rc && i < ranges.name_count; i++)
 		is_found |=
 		        is_glob || (ranges.names[i].name && !strcmp(ranges.names[i].name, word));

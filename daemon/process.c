@@ -277,6 +277,21 @@ static int insert_row(struct wt_process *process)
 	return err;
 }
 
+/* Nothing came after it was said to have ended, and no link is waited for: a daemon that was killed
+ * between the process' exit handler and its end may have left both. */
+static bool is_all_stored(const struct wt_process *process)
+{
+	uint64_t tails[WT_RING_MAX];
+	char sql[80];
+
+	for (int i = 0; i < WT_RING_MAX; i++)
+		if (wt_segment_tails(&process->mapped, tails) || tails[i] != process->cursor[i])
+			return false;
+	snprintf(sql, sizeof(sql), "SELECT count(*) FROM pending_link WHERE process_id = %lld",
+	         (long long)process->process_id);
+	return wt_db_int(process->run->db, sql, 1) == 0;
+}
+
 /* The row of this segment's uuid: 0, -ENOENT, or why it can't be read. */
 static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 {
@@ -327,7 +342,8 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 		process->counters.armed_ns = (uint64_t)sqlite3_column_int64(query, 7);
 		/* One that said it is finished, and lives, may still have something to add. */
 		process->is_done = strcmp((const char *)sqlite3_column_text(query, 8), "live") &&
-		                   wt_liveness_poll(&process->liveness) != WT_LIFE_ALIVE;
+		                   wt_liveness_poll(&process->liveness) != WT_LIFE_ALIVE &&
+		                   is_all_stored(process);
 		for (int i = 0; i < (int)(sizeof(fields) / sizeof(fields[0])); i++)
 			*fields[i] = sqlite3_column_int64(query, 9 + i);
 		process->marks = malloc(64 * sizeof(*process->marks));

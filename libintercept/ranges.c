@@ -39,6 +39,8 @@ struct entry {
 struct stack {
 	uint32_t used; /* entries from 0; closed ones may be among them, never on top */
 	uint32_t lost; /* pushed beyond the depth */
+	const void *lost_domain; /* theirs, if it is one */
+	bool is_lost_mixed; /* of several domains: which are whose is not kept */
 	struct entry entry[STACK_DEPTH];
 };
 
@@ -263,7 +265,10 @@ static int push(struct table *table, const void *domain, enum wt_range_text how,
 		COUNT(table, untracked);
 		if (!stack)
 			return (int)thread.lost++;
-		return (int)(stack->used + stack->lost++);
+		stack->is_lost_mixed =
+		        stack->lost && (stack->is_lost_mixed || stack->lost_domain != domain);
+		stack->lost_domain = domain;
+		return (int)(level_in(stack, domain) + stack->lost++);
 	}
 	entry = &stack->entry[stack->used];
 	wt_range_take(&entry->name, how, text);
@@ -285,8 +290,8 @@ static int pop(struct table *table, const void *domain)
 
 	if (!stack && thread.lost)
 		return (int)--thread.lost;
-	if (stack && stack->lost)
-		return (int)(stack->used + --stack->lost);
+	if (stack && stack->lost && (stack->is_lost_mixed || stack->lost_domain == domain))
+		return (int)(level_in(stack, domain) + --stack->lost);
 	for (uint32_t i = stack ? stack->used : 0; i-- > 0 && !entry;)
 		if (stack->entry[i].domain == domain && wt_load_relaxed(&stack->entry[i].state))
 			entry = &stack->entry[i];

@@ -48,7 +48,7 @@ for program in $programs; do
   is "$(cut -d ' ' -f 2 "$work/out")" "$(cut -d ' ' -f 2 "$work/bare")" "$program: the same launches"
   settle
   is "$(compare "$work/truth")" "" "$program: the ranges and the kernels in them are the program's"
-  is "$(ranges)" "1098|1061|0|1|36|5" "$program: all are accounted for"
+  is "$(ranges)" "1099|1061|0|1|37|5" "$program: all are accounted for"
   is "$(sql "SELECT count(*) FROM range WHERE end_ns IS NULL")" 2 "$program: what never ended has no end"
 done
 check_books
@@ -92,9 +92,9 @@ gap=$(sql "WITH b AS (SELECT start_ns AS s, end_ns AS e FROM kernel_exec ORDER B
   FROM range r WHERE r.name = 'step'")
 is "$(grep '^,step,' "$work/ranges.csv" | cut -d , -f 10)" "$gap" "ranges: time without a kernel"
 "$wavetap" ranges -r "$file" >"$work/text" 2>"$work/err"
-ok "ranges: what was not recorded is told" grep -q "36 not followed.*1 before the first launch.*5 ends without" "$work/text"
+ok "ranges: what was not recorded is told" grep -q "37 not followed.*1 before the first launch.*5 ends without" "$work/text"
 "$wavetap" ranges -r "$file" --json >"$work/json"
-is "$(sqlite3 :memory: "SELECT json_extract(readfile('$work/json'), '\$.ranges.recorded', '\$.ranges.untracked')")" "[1061,36]" \
+is "$(sqlite3 :memory: "SELECT json_extract(readfile('$work/json'), '\$.ranges.recorded', '\$.ranges.untracked')")" "[1061,37]" \
   "ranges --json"
 
 selected() { # RANGE: launches that top shows of it
@@ -102,7 +102,7 @@ selected() { # RANGE: launches that top shows of it
 }
 is "$(selected forward)" 15 "top --range: launches made in forward"
 is "$(selected 'for*')" 15 "top --range: a glob"
-is "$(selected 'my.library/*')" 5 "top --range: with the domain"
+is "$(selected 'my.library/*')" 6 "top --range: with the domain"
 any=$(sql "SELECT count(DISTINCT e.exec_id) FROM range r JOIN launch_call l ON l.entry_ns >= r.start_ns AND l.entry_ns < r.end_ns
   JOIN kernel_exec e ON e.launch_seq = l.seq WHERE r.name = 'inner'")
 is "$(selected any:inner)" "$any" "top --range any: with other threads'"

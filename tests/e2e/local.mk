@@ -12,7 +12,7 @@ e2e_tests = \
 	tests/e2e/0250-devices.sh \
 	tests/e2e/0260-run-keys.sh \
 	tests/e2e/0300-endings.sh \
-	tests/e2e/0400-kill9.sh \
+	tests/e2e/0400-kill9.sh tests/e2e/0410-late.sh \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0520-clocks.sh \
@@ -36,3 +36,5 @@ EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)
 
 check_PROGRAMS += tests/fake/app_guest
 tests_fake_app_guest_SOURCES = tests/fake/app_guest.c $(fake_app_driver)
+check_PROGRAMS += tests/fake/app_late
+tests_fake_app_late_SOURCES = tests/fake/app_late.c $(fake_app_driver)

@@ -8,7 +8,7 @@
  *	threads    threads that come and go, each with ranges that nest and launches
  *	cross      ranges that one thread starts and another one ends, overlapping
  *	domains    a domain beside the default one, interleaved; registered, wide, long and no names
- *	deep       100 ranges in one another
+ *	deep       100 ranges in one another, within one of another domain
  *	unbalanced three pops and two ends too many
  *	flood      20,000 ranges without a launch
  *	names      70,000 ranges, each with a name of its own
@@ -355,13 +355,17 @@ static void part_domains(void)
 
 static void part_deep(void)
 {
+	const void *domain = nv_domain_a("my.library");
 	FILE *all = truth;
 
+	push_in(domain, "my.library", 1, "under them", "under them");
 	for (int i = 0; i < 100; i++)
 		push("deep");
 	launch(1);
+	pop_in(domain, "my.library"); /* not one of those that found no room */
+	launch(1);
 	for (int i = 99; i >= 0; i--) {
-		truth = i < 64 ? all : NULL; /* deeper ones are only counted */
+		truth = i < 63 ? all : NULL; /* deeper ones are only counted */
 		pop();
 	}
 }
