@@ -148,6 +148,7 @@ static void print_text(const struct wt_ledger_view *view, const struct wt_diagno
                        const struct wt_diagnose_limits *limits, size_t limit)
 {
 	struct wt_text_terminal terminal;
+	struct wt_phrase line;
 	size_t shown = diagnosis->count < limit ? diagnosis->count : limit;
 	double sms = 0;
 
@@ -165,6 +166,11 @@ static void print_text(const struct wt_ledger_view *view, const struct wt_diagno
 		fputc('\n', stdout);
 		print_sum(&terminal, diagnosis, shown);
 	}
+	wt_phrase_init(&line, stdout, &terminal);
+	wt_phrase_words(&line, 2,
+	                "blocks of unequal length: not known without a measurement; a kernel's "
+	                "times that vary hint at them");
+	wt_phrase_end(&line);
 	wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 }
 
