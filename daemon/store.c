@@ -107,10 +107,13 @@ int wt_store_check(struct wt_run *run, int sqlite_code)
 int wt_store_prepare(struct wt_run *run)
 {
 	for (int i = 0; i < WT_SQL_MAX; i++) {
-		int err = wt_store_check(run, sqlite3_prepare_v3(run->db, statement_sql[i], -1,
-		                                                 SQLITE_PREPARE_PERSISTENT,
-		                                                 &run->statement[i], NULL));
+		int code = sqlite3_prepare_v3(run->db, statement_sql[i], -1,
+		                              SQLITE_PREPARE_PERSISTENT, &run->statement[i], NULL);
+		int err = wt_store_check(run, code);
 
+		/* A table or column is missing: as useless as a page that is. */
+		if (code == SQLITE_ERROR)
+			return -EBADMSG;
 		if (err)
 			return err;
 	}

@@ -360,6 +360,8 @@ static int open_write(const char *path, bool create, bool is_private, sqlite3 **
 			code = wt_db_upgrade(db);
 		if (code == SQLITE_OK)
 			code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+		if (code == SQLITE_ERROR) /* its tables are not those of that version */
+			code = SQLITE_CORRUPT;
 	}
 	if (!err && code == SQLITE_OK && !create)
 		code = sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL);

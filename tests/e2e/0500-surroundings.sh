@@ -125,5 +125,18 @@ fi
 WAVETAP_SHM_DIR=$real_shm
 settle
 is "$(ls "$data/runs" | wc -l)" "$runs_before" "none of these left a run file"
+# ---- a run file of that key whose tables are not ours any more: moved aside, and a new one made
+for damage in "DROP VIEW device; DROP TABLE gpu" "DROP TABLE sweep" "DROP TABLE sweep; DROP TABLE kernel_share; PRAGMA user_version = 1"; do
+  export WAVETAP_RUN="damaged $damage"
+  tap "$top_builddir/tests/fake/app_launch" --launches 5 >/dev/null
+  settle
+  old=$(run_file)
+  sqlite3 -batch "$old" "$damage"
+  tap "$top_builddir/tests/fake/app_launch" --launches 7 >/dev/null
+  ok "the daemon ends: $damage" settle
+  ok "it is moved aside" test -n "$(find "$data/runs" -name "$(basename "$old").corrupt-*")"
+  is "$(sql "SELECT launches_stored, kernels FROM loss")" "7|7" "and the new one has the job"
+  rm -f "$data/runs/"*.corrupt-*
+done
 check_books
 done_testing
