@@ -373,7 +373,155 @@ CREATE TABLE config_stat (
   PRIMARY KEY (process_id, config_id, in_graph)
 ) STRICT, WITHOUT ROWID;
 
+-- Measured SM-time: doc/design.md. One row per sampler: one device, one stretch of PM sampling.
+CREATE TABLE IF NOT EXISTS sampler (
+  sampler_id   INTEGER PRIMARY KEY,
+  uuid         BLOB NOT NULL UNIQUE,       -- of its segment
+  device_id    INTEGER,                    -- NULL: it never got so far
+  pid          INTEGER NOT NULL,
+  state        INTEGER NOT NULL,           -- enum wt_sampler_state
+  reason       TEXT,                       -- NULL: it sampled, and ended in good order
+  interval_ns  INTEGER NOT NULL,           -- that it began with
+  first_ns     INTEGER,                    -- the GPU's clock
+  last_ns      INTEGER,
+  samples_taken   INTEGER NOT NULL,
+  samples_stored  INTEGER NOT NULL,
+  samples_dropped INTEGER NOT NULL,        -- the ring had no room
+  overflows    INTEGER NOT NULL,           -- of the hardware's buffer: holes
+  cpu_ns       INTEGER NOT NULL,           -- CPU time of the sampler
+  activity_pos INTEGER NOT NULL            -- cursor: everything before is in this file
+) STRICT;
+
+-- Samples, zlib-compressed columns: doc/run-file.md.
+CREATE TABLE IF NOT EXISTS sample_chunk (
+  chunk_id   INTEGER PRIMARY KEY,
+  sampler_id INTEGER NOT NULL,
+  start_ns   INTEGER NOT NULL,             -- of the first, by the GPU's clock
+  end_ns     INTEGER NOT NULL,             -- of the last
+  samples    INTEGER NOT NULL,
+  data       BLOB NOT NULL
+) STRICT;
+
+-- Samples summed over about 10 ms, by the GPU's clock. Shares are of all SMs, 0 to 1.
+CREATE TABLE IF NOT EXISTS sm_bucket (
+  device_id  INTEGER NOT NULL,
+  start_ns   INTEGER NOT NULL,
+  end_ns     INTEGER NOT NULL,
+  sampled_ns INTEGER NOT NULL,             -- of it: the rest nobody looked at
+  samples    INTEGER NOT NULL,
+  active_avg REAL NOT NULL,                -- of time x SMs; what DCGM calls SM activity
+  active_min REAL NOT NULL,                -- of the SM that had least, each sample by itself
+  active_max REAL NOT NULL,
+  warps_per_sm   REAL,                     -- resident, mean over SMs and time
+  tensor_share   REAL,                     -- of time x SMs: the tensor pipe worked
+  dram_read_bytes  INTEGER,
+  dram_write_bytes INTEGER,
+  sm_clock_mhz     REAL,
+  PRIMARY KEY (device_id, start_ns)
+) STRICT, WITHOUT ROWID;
+
+-- What NVML said of a device, now and then.
+CREATE TABLE IF NOT EXISTS gpu_state (
+  device_id    INTEGER NOT NULL,
+  time_ns      INTEGER NOT NULL,
+  throttle_reasons INTEGER NOT NULL,       -- nvmlClocksEventReasons
+  sm_clock_mhz INTEGER,
+  mem_clock_mhz INTEGER,
+  power_mw     INTEGER,
+  temperature_c INTEGER,
+  foreign_processes INTEGER,               -- NULL: not known
+  foreign_pid  INTEGER,
+  PRIMARY KEY (device_id, time_ns)
+) STRICT, WITHOUT ROWID;
+
+-- Equivalent-time folding of a device's samples over its kernels: how well it explains them.
+CREATE TABLE IF NOT EXISTS fold (
+  device_id     INTEGER PRIMARY KEY,
+  until_ns      INTEGER NOT NULL,          -- samples and kernels up to here are in it
+  offset_ns     REAL,                      -- kernel clock less sample clock; NULL: not aligned
+  offset_error_ns REAL,                    -- also how far it moved along the run
+  residual      REAL,                      -- share of the samples' variance that is not explained
+  samples_used  INTEGER NOT NULL,
+  samples_skipped INTEGER NOT NULL,        -- in holes, or where kernels are not known
+  active_sm_ns  INTEGER NOT NULL,          -- in the samples used
+  explained_sm_ns INTEGER NOT NULL,        -- of it, by kernels
+  reason        TEXT                       -- NULL: it attributes; else why nothing is attributed
+) STRICT;
+
+-- What was measured of a configuration. Mean SMs of the device, over the time of its kernels:
+-- active + underfill + wave + straggle + ramp = SMs of the device.
+CREATE TABLE IF NOT EXISTS measured (
+  config_id    INTEGER NOT NULL,
+  evidence     TEXT NOT NULL CHECK (evidence IN ('sampled', 'profiled')),
+  is_used      INTEGER NOT NULL,           -- 1: stands before the model and the other evidence
+  reason       TEXT,                       -- NULL: measured; else why not
+  launches     INTEGER NOT NULL,           -- that the measurement saw
+  time_ns      INTEGER NOT NULL,           -- of them
+  active_sms   REAL,
+  active_error_sms REAL,                   -- 95 of 100 are within
+  underfill_sms REAL,
+  wave_sms     REAL,
+  wave_max_sms REAL,
+  straggle_sms REAL,
+  ramp_sms     REAL,
+  disagrees    INTEGER NOT NULL,           -- 1: the model, or the other evidence, is beyond the error
+  warps_per_sm REAL,                       -- resident, mean over all SMs: achieved occupancy
+  tensor_share REAL,                       -- of time x SMs
+  dram_bytes_per_ns REAL,
+  sm_clock_mhz REAL,
+  bound        TEXT,                       -- compute, memory, latency
+  wave_form    TEXT,                       -- of the model, that this chooses
+  joint_time_ns    INTEGER NOT NULL,       -- beside other kernels
+  joint_active_sms REAL,                   -- of the device, meanwhile
+  joint_error_sms  REAL,
+  PRIMARY KEY (config_id, evidence)
+) STRICT, WITHOUT ROWID;
+
+-- SMs active against the phase of a kernel: bin b of n is from b / n to (b + 1) / n of its duration.
+CREATE TABLE IF NOT EXISTS measured_profile (
+  config_id  INTEGER NOT NULL,
+  bin        INTEGER NOT NULL,
+  active_sms REAL NOT NULL,
+  error_sms  REAL NOT NULL,
+  PRIMARY KEY (config_id, bin)
+) STRICT, WITHOUT ROWID;
+
+-- Launches under the range profiler, and what physical SMs did in others.
+CREATE TABLE IF NOT EXISTS profile_launch (
+  process_id  INTEGER NOT NULL,
+  launch_seq  INTEGER NOT NULL,
+  device_id   INTEGER,
+  start_ns    INTEGER NOT NULL,
+  end_ns      INTEGER NOT NULL,
+  cost_ns     INTEGER NOT NULL,            -- that the application waited for it
+  passes      INTEGER NOT NULL,
+  sms         INTEGER NOT NULL,
+  active_sum  REAL NOT NULL,               -- SM cycles
+  active_min  REAL NOT NULL,
+  active_max  REAL NOT NULL,
+  elapsed     REAL NOT NULL,
+  warps_avg   REAL NOT NULL,
+  tensor_avg  REAL,
+  dram_bytes  REAL,
+  PRIMARY KEY (process_id, launch_seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS profile_sm (
+  process_id   INTEGER NOT NULL,
+  launch_seq   INTEGER NOT NULL,
+  sm           INTEGER NOT NULL,           -- physical, as %smid has it
+  device_id    INTEGER,
+  warps        INTEGER NOT NULL,           -- that began there
+  instructions INTEGER NOT NULL,           -- executed, per warp
+  PRIMARY KEY (process_id, launch_seq, sm)
+) STRICT, WITHOUT ROWID;
+
 -- ------------------------------------------------------------------ views
+
+CREATE VIEW IF NOT EXISTS sm_active AS
+SELECT device_id, start_ns AS t0, end_ns AS t1, active_avg, active_min, active_max,
+       'sampled' AS evidence, sampled_ns, samples
+FROM sm_bucket;
 
 CREATE VIEW process AS
 SELECT process_id, pid, ppid, pid_namespace, uid, hostname, executable, command, rank, local_rank,

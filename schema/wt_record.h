@@ -40,6 +40,11 @@ enum wt_kind {
 	WT_KIND_CONTEXT = 20, /* struct wt_context */
 	WT_KIND_LINK = 21, /* up to 4 struct wt_link; cell.count says how many */
 	WT_KIND_CLOCK = 22, /* struct wt_clock */
+	WT_KIND_SAMPLE =
+	        23, /* up to 2 struct wt_sample; cell.count says how many: wavetap-sampler */
+	WT_KIND_GPU_STATE = 24, /* struct wt_gpu_state: wavetap-sampler */
+	WT_KIND_PROFILE = 25, /* struct wt_profile: one launch under the range profiler */
+	WT_KIND_PROFILE_SM = 26, /* struct wt_profile_sm: counts of some SMs of one launch */
 	WT_KIND_MAX
 };
 
@@ -259,5 +264,84 @@ struct wt_clock {
 	uint32_t reserved[19];
 };
 _Static_assert(sizeof(struct wt_clock) == 112, "clock record");
+
+/* ---- measurements: doc/design.md, "Measured SM-time" */
+
+/* A value that the hardware did not give: not a number. All counts below are of one interval. */
+#define WT_SAMPLE_UNKNOWN (-1.0f)
+
+/*
+ * What a device did in one interval of PM sampling. Samples of a stretch follow each other without a
+ * hole; a hole (end of one before the start of the next) is time that nobody looked at.
+ */
+struct wt_sample {
+	uint64_t start_ns; /* the GPU's clock as CUPTI gives it: near CLOCK_REALTIME, see fold.h */
+	uint32_t duration_ns;
+	uint32_t elapsed_cycles; /* sm__cycles_elapsed.max */
+	float active_avg; /* sm__cycles_active.avg: cycles with a warp resident, mean of the SMs */
+	float active_min; /* of the SM with the fewest */
+	float active_max;
+	float warps; /* sm__warps_active.avg: warps x cycles, mean of the SMs */
+	float tensor; /* cycles of the tensor pipe, mean of the SMs */
+	float dram_read_bytes; /* of the device */
+	float dram_write_bytes;
+	uint32_t reserved[3];
+};
+#define WT_SAMPLES_PER_CELL 2
+_Static_assert(sizeof(struct wt_sample) == 56, "sample record");
+_Static_assert(sizeof(struct wt_sample) * WT_SAMPLES_PER_CELL <= WT_CELL_PAYLOAD_BYTES,
+               "sample record");
+
+/* What NVML says of a device, now and then. */
+struct wt_gpu_state {
+	uint64_t time_ns; /* CLOCK_REALTIME */
+	uint64_t throttle_reasons; /* nvmlClocksEventReasons, as NVML has them; 0 = none */
+	uint32_t sm_clock_mhz; /* 0 = not known, like all below */
+	uint32_t mem_clock_mhz;
+	uint32_t power_mw;
+	uint32_t temperature_c;
+	uint32_t foreign_processes; /* with a context here, that no run of ours knows */
+	uint32_t foreign_pid; /* one of them */
+	uint32_t flags; /* 1: the processes are known */
+	uint32_t reserved[17];
+};
+_Static_assert(sizeof(struct wt_gpu_state) == 112, "GPU state record");
+
+/*
+ * One launch under the range profiler, alone on its device. Which: the launch call's seq, which its
+ * kernel record is linked to. Cycles are SM cycles.
+ */
+struct wt_profile {
+	uint64_t launch_seq;
+	uint64_t start_ns; /* around the profiled launch, by the host */
+	uint64_t end_ns;
+	double active_sum; /* sm__cycles_active.sum: of all SMs */
+	double active_min; /* of the SM with the fewest */
+	double active_max;
+	double elapsed; /* sm__cycles_elapsed.max: as long as the counters ran, launch included */
+	double warps; /* sm__warps_active.avg */
+	double tensor; /* cycles of the tensor pipe, mean of the SMs; < 0: not known */
+	double dram_bytes; /* < 0: not known */
+	uint64_t cost_ns; /* what the application waited for it */
+	uint16_t device; /* ordinal in the process */
+	uint16_t sm_count; /* instances that the sums are over */
+	uint32_t passes;
+	uint32_t reserved[4];
+};
+_Static_assert(sizeof(struct wt_profile) == 112, "profile record");
+
+/* Counts of consecutive physical SMs of one launch: SASS metrics. */
+#define WT_PROFILE_SMS_PER_CELL 6
+struct wt_profile_sm {
+	uint64_t launch_seq;
+	uint16_t device; /* ordinal in the process */
+	uint16_t first_sm; /* physical, as %smid has it */
+	uint16_t sms; /* valid entries */
+	uint16_t sm_count; /* of all records of this launch */
+	uint64_t instructions[WT_PROFILE_SMS_PER_CELL]; /* executed, per warp */
+	uint32_t warps[WT_PROFILE_SMS_PER_CELL]; /* that began there */
+	uint32_t reserved[6];
+};
+_Static_assert(sizeof(struct wt_profile_sm) == 112, "SM profile record");
 
 #endif /* WT_RECORD_H */

@@ -36,7 +36,7 @@
 #include "schema/wt_record.h"
 
 #define WT_SEGMENT_MAGIC UINT64_C(0x0031504154455657) /* "WVETAP1" */
-#define WT_SEGMENT_ABI 2u
+#define WT_SEGMENT_ABI 3u
 #define WT_GROUP_BYTES (64u * 1024u)
 #define WT_SEGMENT_BYTES_DEFAULT (14u * 1024u * 1024u)
 #define WT_SEGMENT_BYTES_MIN (1024u * 1024u)
@@ -95,7 +95,22 @@ struct wt_segment_header {
 	struct wt_ancestor ancestor[WT_ANCESTORS_MAX];
 	char record_dir[WT_TEXT_BYTES]; /* WAVETAP_RECORD, absolute; "" = no recording; "?" = it had
 	                                 * no room */
+	uint32_t producer; /* enum wt_producer_type */
+	uint32_t profile_launches; /* WAVETAP_PROFILE: launches of each configuration; 0 = none */
+	uint64_t
+	        sample_interval_ns; /* application: what WAVETAP_SAMPLE asks for, or WT_SAMPLE_AUTO;
+	                              * 0 = nothing. Sampler: the interval that it began with */
 };
+
+/* Who writes a segment. */
+enum wt_producer_type {
+	WT_PRODUCER_APPLICATION = 0,
+	WT_PRODUCER_SAMPLER = 1, /* wavetap-sampler: ring 1 alone, `device` has its one device */
+};
+
+#define WT_SAMPLE_AUTO UINT64_C(1) /* where permitted and free, at an interval of its own */
+#define WT_SAMPLE_INTERVAL_NS_MIN UINT64_C(5000)
+#define WT_SAMPLE_INTERVAL_NS_MAX UINT64_C(100000000)
 _Static_assert(offsetof(struct wt_segment_header, cells_offset) == 40, "segment header");
 _Static_assert(sizeof(struct wt_segment_header) <= WT_GROUP_BYTES, "segment header");
 
@@ -129,6 +144,41 @@ enum wt_reason {
 	WT_REASON_DUPLICATE = 14, /* a second copy of libwavetap.so in the process */
 	WT_REASON_INJECTED = 15, /* loaded by the driver: nobody calls our hooks */
 	WT_REASON_MAX
+};
+
+/* What became of sampling. Stored in run files: never renumber; texts in wt_sampler_text(). */
+enum wt_sampler_state {
+	WT_SAMPLER_STARTING = 0,
+	WT_SAMPLER_SAMPLING = 1,
+	WT_SAMPLER_ENDED = 2, /* in good order */
+	WT_SAMPLER_NO_CUPTI = 3,
+	WT_SAMPLER_NO_PERMISSION =
+	        4, /* counters are for administrators alone: RmProfilingAdminOnly */
+	WT_SAMPLER_BUSY = 5, /* somebody else has the counters */
+	WT_SAMPLER_UNSUPPORTED = 6, /* this device, driver or CUPTI has no PM sampling */
+	WT_SAMPLER_TIMEOUT = 7, /* setting up hung: given up */
+	WT_SAMPLER_OVERFLOW = 8, /* could not keep up, three times: given up */
+	WT_SAMPLER_FAILED = 9, /* `sampler_detail` is CUPTI's code */
+	WT_SAMPLER_NO_DRIVER = 10,
+	WT_SAMPLER_NO_DEVICE = 11,
+	WT_SAMPLER_MAX
+};
+
+/* What became of WAVETAP_PROFILE. Stored in run files: never renumber. */
+enum wt_profile_state {
+	WT_PROFILE_OFF = 0, /* not asked for */
+	WT_PROFILE_WAITING = 1, /* for the steady state */
+	WT_PROFILE_ON = 2,
+	WT_PROFILE_DONE = 3, /* all configurations have theirs */
+	WT_PROFILE_NO_PERMISSION = 4,
+	WT_PROFILE_BUSY = 5,
+	WT_PROFILE_UNSUPPORTED = 6,
+	WT_PROFILE_FAILED = 7, /* `profile_detail` is CUPTI's code */
+	WT_PROFILE_WORLD = 8, /* refused: several ranks */
+	WT_PROFILE_COLLECTIVE = 9, /* refused or stopped: a collective kernel was seen */
+	WT_PROFILE_COOPERATIVE = 10,
+	WT_PROFILE_CONCURRENT = 11, /* kernels ran beside each other */
+	WT_PROFILE_MAX
 };
 
 /* Group 1. Producer side; 128-byte lines keep writers apart. */
@@ -180,6 +230,22 @@ struct wt_producer {
 	_Atomic uint64_t ranges_early; /* ended before the first launch: nothing can be in them */
 	_Atomic uint64_t ranges_untracked; /* too deep, or too many open at once */
 	_Atomic uint64_t ranges_unbalanced; /* ends without a beginning; not in the sum */
+
+	/* Of a sampler: taken = in the ring + dropped. */
+	_Alignas(128) _Atomic uint64_t samples_taken;
+	_Atomic uint64_t samples_dropped; /* the ring had no room */
+	_Atomic uint64_t sample_overflows; /* times the hardware's buffer ran over: holes */
+	_Atomic uint64_t sample_interval_ns; /* now; 0 = not sampling */
+	_Atomic uint64_t sampler_state; /* enum wt_sampler_state */
+	_Atomic uint64_t sampler_detail; /* CUPTI's or the driver's code that goes with it */
+	_Atomic uint64_t sampler_cpu_ns; /* of the whole process */
+
+	/* WAVETAP_PROFILE: profiled = in the ring + dropped. */
+	_Alignas(128) _Atomic uint64_t profiled_launches;
+	_Atomic uint64_t profile_dropped;
+	_Atomic uint64_t profile_cost_ns; /* that the application waited */
+	_Atomic uint64_t profile_state; /* enum wt_profile_state */
+	_Atomic uint64_t profile_detail;
 
 	_Alignas(4096) struct wt_device device[WT_DEVICES_MAX];
 };

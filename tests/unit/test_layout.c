@@ -109,7 +109,8 @@ static void test_segment(void)
 	AT(wt_segment_header, ancestor, 4896);
 	SIZE(wt_ancestor, 16);
 	AT(wt_segment_header, record_dir, 4896 + 32 * 16);
-	SIZE(wt_segment_header, 4896 + 32 * 16 + 1024);
+	AT(wt_segment_header, producer, 4896 + 32 * 16 + 1024);
+	SIZE(wt_segment_header, 4896 + 32 * 16 + 1024 + 16);
 	AT(wt_producer, ring, 0);
 	AT(wt_producer, launch_attempted, 512);
 	AT(wt_producer, graph_launch_attempted, 640);
@@ -117,6 +118,8 @@ static void test_segment(void)
 	AT(wt_producer, capture, 896);
 	AT(wt_producer, cupti_path, 1072);
 	AT(wt_producer, ranges_begun, 2176);
+	AT(wt_producer, samples_taken, 2304);
+	AT(wt_producer, profiled_launches, 2432);
 	AT(wt_producer, device, 4096);
 	SIZE(wt_producer, 4096 + 64 * 256);
 	AT(wt_consumer, head, 0);
@@ -138,6 +141,8 @@ static void test_numbers(void)
 	is_i64(WT_SEGMENT_MAGIC, INT64_C(0x0031504154455657), "magic");
 	is_i64(WT_KIND_CLOCK, 22, "kinds");
 	is_i64(WT_KIND_RANGE, 3, "kinds");
+	is_i64(WT_KIND_SAMPLE, 23, "kinds");
+	is_i64(WT_KIND_PROFILE_SM, 26, "kinds");
 	is_i64(WT_REASON_DUPLICATE, 14, "reasons");
 	is_str(wt_api_name(1), "cuLaunchKernel", "api 1");
 	is_str(wt_api_name(20), "cuGraphLaunch", "api 20");
