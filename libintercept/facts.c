@@ -17,6 +17,7 @@
 #include "config.h"
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
+#include "libintercept/profile.h"
 #include "schema/wt_ident.h"
 #include "schema/wt_paths.h"
 
@@ -197,5 +198,6 @@ void wt_facts_fill(struct wt_segment_header *header)
 	fill_text(header->run_name, sizeof(header->run_name), "WAVETAP_NAME");
 	fill_text(header->run_tags, sizeof(header->run_tags), "WAVETAP_TAGS");
 	fill_record_dir(header->record_dir, sizeof(header->record_dir));
+	header->profile_launches = wt_profile_wish();
 	fill_command(header);
 }

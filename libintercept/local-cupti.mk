@@ -1,4 +1,11 @@
 # libintercept/local-cupti.mk: the CUPTI side of libwavetap.so
+wt_profile_sources = \
+	libintercept/profile.c \
+	libintercept/profile_gate.c \
+	libintercept/profile_range.c \
+	libintercept/profile_sass.c \
+	libintercept/profile_session.c \
+	libintercept/profile_table.c
 wt_cupti_sources = \
 	libintercept/cupti.h \
 	libintercept/cupti.c \
@@ -7,6 +14,8 @@ wt_cupti_sources = \
 	libintercept/cupti_find.c \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_records.c \
+	libintercept/profile.h \
+	$(wt_profile_sources) \
 	libintercept/share.c \
 	libintercept/share.h \
 	libintercept/share_calls.c \

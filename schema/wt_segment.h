@@ -169,15 +169,18 @@ enum wt_profile_state {
 	WT_PROFILE_OFF = 0, /* not asked for */
 	WT_PROFILE_WAITING = 1, /* for the steady state */
 	WT_PROFILE_ON = 2,
-	WT_PROFILE_DONE = 3, /* all configurations have theirs */
+	WT_PROFILE_DONE = 3, /* all that came lately have theirs; goes on if others come */
 	WT_PROFILE_NO_PERMISSION = 4,
 	WT_PROFILE_BUSY = 5,
 	WT_PROFILE_UNSUPPORTED = 6,
-	WT_PROFILE_FAILED = 7, /* `profile_detail` is CUPTI's code */
+	WT_PROFILE_FAILED =
+	        7, /* `profile_detail` is CUPTI's code, or the driver's (700 and the like)
+	                        * where the application's own work had failed */
 	WT_PROFILE_WORLD = 8, /* refused: several ranks */
 	WT_PROFILE_COLLECTIVE = 9, /* refused or stopped: a collective kernel was seen */
 	WT_PROFILE_COOPERATIVE = 10,
-	WT_PROFILE_CONCURRENT = 11, /* kernels ran beside each other */
+	WT_PROFILE_CONCURRENT = 11, /* kernels ran beside each other, or may have */
+	WT_PROFILE_HOST_FUNCTION = 12, /* waiting for one inside a launch could hang */
 	WT_PROFILE_MAX
 };
 
@@ -240,7 +243,8 @@ struct wt_producer {
 	_Atomic uint64_t sampler_detail; /* CUPTI's or the driver's code that goes with it */
 	_Atomic uint64_t sampler_cpu_ns; /* of the whole process */
 
-	/* WAVETAP_PROFILE: profiled = in the ring + dropped. */
+	/* WAVETAP_PROFILE: profiled = in the ring + dropped, launches under the range profiler. Those by
+	 * SASS metrics that find no room are measured at another launch. */
 	_Alignas(128) _Atomic uint64_t profiled_launches;
 	_Atomic uint64_t profile_dropped;
 	_Atomic uint64_t profile_cost_ns; /* that the application waited */
