@@ -47,3 +47,15 @@ tests_unit_test_cupti_find_SOURCES = tests/unit/test_cupti_find.c libintercept/c
 tests_unit_test_cupti_find_LDADD = -lm
 EXTRA_tests_unit_test_cupti_find_DEPENDENCIES = \
 	tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+
+check_PROGRAMS += tests/unit/test_profile
+TESTS += tests/unit/test_profile
+tests_unit_test_profile_SOURCES = \
+	tests/unit/mock_profiler.c \
+	tests/unit/mock_profiler.h \
+	tests/unit/test_profile.c \
+	libintercept/libc.c \
+	libintercept/module.c \
+	libintercept/profile.h \
+	$(wt_profile_sources)
+tests_unit_test_profile_LDADD = -lm

@@ -324,8 +324,7 @@ static void look_for_rest(struct wt_profile_run *run, uint64_t now_ns)
 	uint64_t turn_ns = wt_load_relaxed(&run->turn_ns);
 	int saved_errno = errno;
 
-	if (!turn_ns || now_ns < turn_ns || now_ns - turn_ns < WT_PROFILE_IDLE_NS ||
-	    !try_busy(run))
+	if (!turn_ns || now_ns < turn_ns || now_ns - turn_ns < WT_PROFILE_IDLE_NS || !try_busy(run))
 		return;
 	rest(run);
 	leave_busy(run);
@@ -452,9 +451,8 @@ static void put_range(struct wt_profile_run *run, const struct wt_launch *launch
 
 static bool put_sms(struct wt_profile_run *run, const struct wt_launch *launch)
 {
-	static struct wt_profile_sm
-	        records[(WT_PROFILE_SMS_MAX + WT_PROFILE_SMS_PER_CELL - 1) /
-	                WT_PROFILE_SMS_PER_CELL]; /* by the holder of `busy` */
+	static struct wt_profile_sm records[(WT_PROFILE_SMS_MAX + WT_PROFILE_SMS_PER_CELL - 1) /
+	                                    WT_PROFILE_SMS_PER_CELL]; /* by the holder of `busy` */
 	const struct wt_profile_sm_counts *counts = &run->session.counts;
 	uint32_t cells = (counts->sms + WT_PROFILE_SMS_PER_CELL - 1) / WT_PROFILE_SMS_PER_CELL;
 
@@ -505,8 +503,8 @@ static bool stop_range(struct wt_profile_run *run, const struct wt_launch *launc
 
 static bool stop_sass(struct wt_profile_run *run, const struct wt_launch *launch)
 {
-	int code = wt_profile_sass_stop(&run->session, launch != NULL,
-	                                launch ? warps_of(launch) : 0);
+	int code =
+	        wt_profile_sass_stop(&run->session, launch != NULL, launch ? warps_of(launch) : 0);
 
 	if (code)
 		fail(run, code);
@@ -530,8 +528,8 @@ static void end_turn(struct wt_profile_run *run, enum wt_profile_role role,
 		wt_profile_stop(run, WT_PROFILE_FAILED, (uint64_t)error);
 		launch = NULL;
 	}
-	has_result = role == WT_PROFILE_RANGE ? stop_range(run, launch, end_ns)
-	                                      : stop_sass(run, launch);
+	has_result =
+	        role == WT_PROFILE_RANGE ? stop_range(run, launch, end_ns) : stop_sass(run, launch);
 	if (!has_result && tries)
 		wt_store_relaxed(&config->tries_left, tries - 1);
 	add_cost(run, run->turn.start_ns);

@@ -223,8 +223,15 @@ int wt_profile_range_close(struct wt_profile_session *session)
 	        .struct_size = WTCUPTI_RANGE_DISABLE_BYTES,
 	        .object = session->range.object,
 	};
+	struct wtcupti_range_stop stop = {
+	        .struct_size = WTCUPTI_RANGE_STOP_BYTES,
+	        .object = session->range.object,
+	};
 	int code = session->range.object ? session->api.range_disable(&disable) : 0;
 
+	/* Left running it would go on to serialise: once more, should it be that a stop had failed. */
+	if (code && !session->api.range_stop(&stop))
+		session->api.range_disable(&disable);
 	session->range.object = NULL;
 	wt_profile_unmap(&session->range.image);
 	return code;

@@ -55,12 +55,13 @@ static int disable(struct wt_profile_session *session, size_t *ret_dropped)
 	*ret_dropped = 0;
 	if (!session->is_sass_enabled)
 		return 0;
-	session->is_sass_enabled = false;
 	code = session->api.sass_disable(&disable);
+	session->is_sass_enabled = code != 0;
 	*ret_dropped = disable.dropped_records;
 	return code;
 }
 
+/* A disable that failed is tried again: patched functions take many times as long. */
 int wt_profile_sass_close(struct wt_profile_session *session)
 {
 	struct wtcupti_sass_unset_config unset = {
@@ -71,6 +72,7 @@ int wt_profile_sass_close(struct wt_profile_session *session)
 	int code = disable(session, &dropped);
 	int unset_code = session->api.sass_unset_config(&unset);
 
+	session->is_sass_enabled = false;
 	return code ? code : unset_code;
 }
 
