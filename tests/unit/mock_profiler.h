@@ -55,8 +55,8 @@ struct mock_profile {
 	int passes_metrics; /* more take two passes */
 	double bad_value; /* in place of the sum; 0 = none */
 	bool counts_twice; /* SASS data of two launches */
-	bool is_initialized, is_host, is_started, is_decoded, is_config_set;
-	bool is_sass_set, is_sass_enabled;
+	bool is_initialized, is_host, is_decoded, is_config_set, is_sass_set;
+	_Atomic bool is_started, is_sass_enabled; /* looked at by every launch */
 	wtcu_context enabled; /* of the range profiler */
 	struct mock_spec ran[64]; /* since the start */
 	int ran_count;
