@@ -87,7 +87,7 @@ tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 
 # What the simulation must do, and our declarations against real headers.
 fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
-	tests/unit/test_abi tests/unit/test_nvtx_abi
+	tests/unit/test_abi tests/unit/test_profiler_abi tests/unit/test_nvtx_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
 fake_case = tests/unit/fake_case.c tests/unit/fake_case.h
@@ -103,10 +103,17 @@ tests_unit_test_fake_strict_LDADD = -lm
 EXTRA_tests_unit_test_fake_strict_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_abi_SOURCES = tests/unit/test_abi.c tests/unit/abi_values.h
 tests_unit_test_abi_LDADD = -lm
+tests_unit_test_profiler_abi_SOURCES = tests/unit/test_profiler_abi.c tests/unit/nvml_values.h \
+	libintercept/nvml_abi.h
+tests_unit_test_profiler_abi_LDADD = -lm
 if WT_HAVE_CUDA_HEADERS
 tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_INCLUDE)
+# The folder holds an empty <string>, which a header of CUPTI's asks for.
+tests_unit_test_profiler_abi_CPPFLAGS = $(tests_unit_test_abi_CPPFLAGS) \
+	-idirafter $(srcdir)/tests/unit/abi_include
 else
 tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_CUDA_HEADERS
+tests_unit_test_profiler_abi_CPPFLAGS = $(tests_unit_test_abi_CPPFLAGS)
 endif
 tests_unit_test_nvtx_abi_SOURCES = tests/unit/test_nvtx_abi.c
 if WT_HAVE_NVTX_HEADERS
@@ -115,4 +122,4 @@ else
 tests_unit_test_nvtx_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_NVTX_HEADERS
 endif
 
-EXTRA_DIST += tests/fake/README.md
+EXTRA_DIST += tests/fake/README.md tests/unit/abi_include/string
