@@ -20,6 +20,18 @@ wavetapd_SOURCES = \
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetapd_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 
+# Parts of libwavetap.so, which reads the same facts and makes the same segment.
+bin_PROGRAMS += wavetap-sampler
+sampler_policy_sources = daemon/sampler_policy.c daemon/sampler_policy.h
+wavetap_sampler_SOURCES = \
+	daemon/sampler.c daemon/sampler.h daemon/sampler_device.c daemon/sampler_metrics.c \
+	daemon/sampler_nvml.c daemon/sampler_pm.c daemon/sampler_segment.c daemon/sampler_watch.c \
+	$(sampler_policy_sources) \
+	libintercept/clock_read.c libintercept/cupti_find.c libintercept/device_read.c \
+	libintercept/facts.c libintercept/launcher.c libintercept/libc.c libintercept/log.c \
+	libintercept/module.c libintercept/segment_file.c libintercept/spawn.c
+wavetap_sampler_LDADD = -lm
+
 # A systemd user unit, as an example: copy or link it to ~/.config/systemd/user.
 pkgdata_DATA = daemon/wavetapd.service
 daemon/wavetapd.service: daemon/wavetapd.service.in
