@@ -26,12 +26,13 @@
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
 #include "schema/wt_run_key.h"
+#include "schema/wt_sampling.h"
 
 #define DRAIN_TIMEOUT_MS 15000
 #define SUMMARY_ROWS 3
 
 struct run_values {
-	const char *name, *dir, *record;
+	const char *name, *dir, *record, *sample, *profile;
 	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
@@ -47,6 +48,10 @@ static const struct wt_option run_options[] = {
          "remove older runs then: 20 (runs), 2GiB or 30d stay"},
         {"record", 0, WT_OPTION_TEXT, "DIR", offsetof(struct run_values, record), NULL,
          "also write a recording of each process into DIR (see wavetap import)"},
+        {"sample", 0, WT_OPTION_TEXT, "auto|off|T", offsetof(struct run_values, sample), NULL,
+         "measure SM activity beside it, every T (50us) or as often as is cheap: auto"},
+        {"profile", 0, WT_OPTION_TEXT, "N", offsetof(struct run_values, profile), NULL,
+         "measure N launches of each configuration exactly: 12 ms each, none beside it"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},
@@ -62,7 +67,7 @@ struct run_setup {
 	char keep_text[256];
 	struct wt_keep keep;
 	char record_dir[WT_PATH_BYTES];
-	const char *environment[8][2];
+	const char *environment[12][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -173,8 +178,26 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 	return WT_EXIT_FINE;
 }
 
+/* Before the program starts: a typing error must not cost a run. */
+static int check_measurements(const struct run_values *values)
+{
+	uint32_t launches;
+	uint64_t ns;
+
+	if (values->sample && (!values->sample[0] || wt_sampling_parse(values->sample, &ns)))
+		return wt_cli_usage_error("run", "--sample: \"%s\" is not " WT_SAMPLING_FORM,
+		                          values->sample);
+	if (values->profile && wt_profile_parse(values->profile, &launches))
+		return wt_cli_usage_error("run",
+		                          "--profile: \"%s\" is not a number of launches up to %u",
+		                          values->profile, WT_PROFILE_LAUNCHES_MAX);
+	return WT_EXIT_FINE;
+}
+
 static int make_setup(const struct run_values *values, struct run_setup *setup)
 {
+	const char *sample = getenv("WAVETAP_SAMPLE");
+
 	int count = 0;
 	int code;
 
@@ -186,7 +209,9 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		                          WT_RUN_KEY_BYTES - 1);
 	if (wt_run_data_dir(setup->data_dir))
 		return WT_EXIT_FAILED;
-	code = join_tags(&values->tags, setup->tags);
+	code = check_measurements(values);
+	if (!code)
+		code = join_tags(&values->tags, setup->tags);
 	if (!code && values->record)
 		code = make_record_dir(values->record, setup->record_dir);
 	if (!code)
@@ -220,6 +245,17 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 	if (setup->record_dir[0]) {
 		setup->environment[count][0] = "WAVETAP_RECORD";
 		setup->environment[count++][1] = setup->record_dir;
+	}
+	if (values->sample || !sample || !sample[0]) {
+		setup->environment[count][0] = "WAVETAP_SAMPLE";
+		/* The profiler wants the device's counters for itself. */
+		setup->environment[count++][1] = values->sample    ? values->sample
+		                                 : values->profile ? "off"
+		                                                   : "auto";
+	}
+	if (values->profile) {
+		setup->environment[count][0] = "WAVETAP_PROFILE";
+		setup->environment[count++][1] = values->profile;
 	}
 	return WT_EXIT_FINE;
 }

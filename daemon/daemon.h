@@ -4,6 +4,7 @@
  *   main.c        signals, the loop
  *   start.c       options, settings, lock: everything before it
  *   log.c lock.c  words; one daemon per user, host and data directory
+ *   samplers.c    starts and ends wavetap-sampler
  *   scan.c        finds segments and attaches them
  *   segment_map.c opens and checks one segment; the only code that touches its memory
  *   liveness.c    is the process behind a segment still there?
@@ -499,6 +500,26 @@ bool wt_scan_is_segment_name(const struct wt_daemon *daemon, const char *name);
 /* Removes the file of a process that is done, if it is still the same file. */
 void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);
 
+/* ---- samplers.c */
+
+struct wt_sampler_child;
+
+/* Starts and ends what is due; before the processes that are done are let go. */
+void wt_samplers_step(struct wt_daemon *daemon, int64_t now_ns);
+void wt_samplers_close(struct wt_daemon *daemon);
+
+/* For status. */
+struct wt_sampler_view {
+	const char *run_key;
+	const struct wt_device *device;
+	pid_t pid; /* 0: not running */
+	const struct wt_counters *counters; /* NULL: its segment is gone, or not there yet */
+	const char *problem; /* "" = none */
+};
+/* The one after *inout_child, which begins as NULL; false: there is none. */
+bool wt_samplers_next(const struct wt_daemon *daemon, const struct wt_sampler_child **inout_child,
+                      struct wt_sampler_view *ret_view);
+
 /* ---- control.c */
 
 struct wt_client;
@@ -557,6 +578,7 @@ struct wt_daemon {
 	struct wt_refused *refused;
 	struct wt_client *clients;
 	struct wt_keeper keeper;
+	struct wt_sampler_child *samplers;
 	struct wt_cell *cells; /* WT_BATCH_CELLS */
 	void (*find_processes)(struct wt_daemon *daemon); /* looks for segments, now */
 	int64_t scanned_ns;

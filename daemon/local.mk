@@ -15,7 +15,8 @@ wt_store_libs = libwtstore.a libwtanalysis.a libwtschema.a $(ZLIB_LIBS)
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/scan.c daemon/status.c \
+	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/samplers.c daemon/scan.c \
+	daemon/status.c \
 	daemon/status.h
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetapd_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
@@ -24,7 +25,8 @@ wavetapd_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 bin_PROGRAMS += wavetap-sampler
 sampler_policy_sources = daemon/sampler_policy.c daemon/sampler_policy.h
 wavetap_sampler_SOURCES = \
-	daemon/sampler.c daemon/sampler.h daemon/sampler_device.c daemon/sampler_metrics.c \
+	daemon/sampler.c daemon/sampler.h daemon/sampler_device.c daemon/sampler_like.c \
+	daemon/sampler_metrics.c \
 	daemon/sampler_nvml.c daemon/sampler_pm.c daemon/sampler_segment.c daemon/sampler_watch.c \
 	$(sampler_policy_sources) \
 	libintercept/clock_read.c libintercept/cupti_find.c libintercept/device_read.c \

@@ -36,6 +36,7 @@ static const char usage[] =
         "  -r, --run KEY          join this run instead\n"
         "  -d, --data-dir DIR     data directory (else WAVETAP_DIR)\n"
         "      --cupti PATH       this libcupti, if it is there\n"
+        "      --like PID         find libraries as that process does\n"
         "      --until-eof        end with standard input, and with the parent process\n"
         "  -h, --help\n"
         "  -V, --version\n"
@@ -61,7 +62,8 @@ static int parse_duration(const char *text, uint64_t *ret_ns)
 	              : !strcmp(end, "h")   ? 3600
 	                                    : 0;
 
-	if (end == text || unit == 0 || !isfinite(value) || value <= 0 || value * unit > SECONDS_MAX)
+	if (end == text || unit == 0 || !isfinite(value) || value <= 0 ||
+	    value * unit > SECONDS_MAX)
 		return -EINVAL;
 	*ret_ns = (uint64_t)(value * unit * 1e9);
 	return 0;
@@ -70,7 +72,7 @@ static int parse_duration(const char *text, uint64_t *ret_ns)
 /* 0: go on, > 0: the exit code plus one. */
 static int parse_options(int argc, char **argv, struct wt_sampler_options *options)
 {
-	enum { CUPTI = 256, UNTIL_EOF };
+	enum { CUPTI = 256, LIKE, UNTIL_EOF };
 	static const struct option long_options[] = {
 	        {"device", required_argument, NULL, 'D'},
 	        {"interval", required_argument, NULL, 'i'},
@@ -79,6 +81,7 @@ static int parse_options(int argc, char **argv, struct wt_sampler_options *optio
 	        {"run", required_argument, NULL, 'r'},
 	        {"data-dir", required_argument, NULL, 'd'},
 	        {"cupti", required_argument, NULL, CUPTI},
+	        {"like", required_argument, NULL, LIKE},
 	        {"until-eof", no_argument, NULL, UNTIL_EOF},
 	        {"help", no_argument, NULL, 'h'},
 	        {"version", no_argument, NULL, 'V'},
@@ -86,7 +89,8 @@ static int parse_options(int argc, char **argv, struct wt_sampler_options *optio
 	};
 	int option, err = 0;
 
-	while (!err && (option = getopt_long(argc, argv, "D:i:t:n:r:d:hV", long_options, NULL)) >= 0) {
+	while (!err &&
+	       (option = getopt_long(argc, argv, "D:i:t:n:r:d:hV", long_options, NULL)) >= 0) {
 		switch (option) {
 		case 'D':
 			options->device = optarg;
@@ -114,6 +118,9 @@ static int parse_options(int argc, char **argv, struct wt_sampler_options *optio
 			break;
 		case CUPTI:
 			options->cupti = optarg;
+			break;
+		case LIKE:
+			wt_sampler_become_like(optarg, argv); /* before anything is set */
 			break;
 		case UNTIL_EOF:
 			options->until_eof = true;

@@ -7,6 +7,7 @@
  *   sampler_metrics.c  which metrics fit one pass
  *   sampler_policy.c   intervals and rests
  *   sampler_segment.c  the segment that the daemon drains
+ *   sampler_like.c     the environment of the program that it samples for
  *   sampler_nvml.c     what NVML says of the device
  *   sampler_watch.c    the watchdog: time-outs, signals, the end of whoever started us
  *
@@ -177,6 +178,12 @@ struct wt_sampler_nvml;
 /* NULL: no NVML, or not for this device. */
 struct wt_sampler_nvml *wt_sampler_nvml_open(const struct wt_device *device);
 void wt_sampler_nvml_read(struct wt_sampler_nvml *nvml, struct wt_gpu_state *ret_state);
+
+/* ---- sampler_like.c */
+
+/* Starts this program anew with the environment of process `pid`; returns if that was done before, or
+ * can't be done. */
+void wt_sampler_become_like(const char *pid, char **argv);
 
 /* ---- sampler_device.c */
 

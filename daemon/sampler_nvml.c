@@ -49,15 +49,15 @@ struct wt_sampler_nvml *wt_sampler_nvml_open(const struct wt_device *device)
 	    by_uuid(uuid, &nvml.device) != WTNVML_SUCCESS)
 		return NULL;
 	nvml.clock_info = (wtnvml_clock_info_fn)dlsym(library, "nvmlDeviceGetClockInfo");
-	nvml.clock_reasons = (wtnvml_clock_reasons_fn)dlsym(
-	        library, "nvmlDeviceGetCurrentClocksEventReasons");
+	nvml.clock_reasons =
+	        (wtnvml_clock_reasons_fn)dlsym(library, "nvmlDeviceGetCurrentClocksEventReasons");
 	if (!nvml.clock_reasons)
 		nvml.clock_reasons = (wtnvml_clock_reasons_fn)dlsym(
 		        library, "nvmlDeviceGetCurrentClocksThrottleReasons");
 	nvml.power_usage = (wtnvml_power_usage_fn)dlsym(library, "nvmlDeviceGetPowerUsage");
 	nvml.temperature = (wtnvml_temperature_fn)dlsym(library, "nvmlDeviceGetTemperature");
-	nvml.processes = (wtnvml_processes_fn)dlsym(library,
-	                                            "nvmlDeviceGetComputeRunningProcesses_v3");
+	nvml.processes =
+	        (wtnvml_processes_fn)dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3");
 	nvml.pid_namespace = wt_facts_pid_namespace();
 	return &nvml;
 }

@@ -159,12 +159,12 @@ static enum wt_sampler_state set_interval(struct wt_pm *pm, uint64_t interval_ns
 
 enum wt_sampler_state wt_pm_open(struct wt_pm *pm, int ordinal)
 {
-	struct wtcupti_profiler_initialize initialize = {
-	        .struct_size = WTCUPTI_PROFILER_INITIALIZE_BYTES};
+	struct wtcupti_profiler_initialize initialize = {.struct_size =
+	                                                         WTCUPTI_PROFILER_INITIALIZE_BYTES};
 	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES,
 	                                   .device_index = (size_t)ordinal};
-	enum wt_sampler_state state = note(pm, "cuptiProfilerInitialize",
-	                                   pm->calls.profiler_initialize(&initialize));
+	enum wt_sampler_state state =
+	        note(pm, "cuptiProfilerInitialize", pm->calls.profiler_initialize(&initialize));
 
 	pm->hardware_bytes = HARDWARE_BYTES;
 	if (!state)

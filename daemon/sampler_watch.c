@@ -55,8 +55,8 @@ static void look(bool is_signal, short stdin_revents)
 	uint64_t deadline_ns = wt_load_acquire(&watch.deadline_ns), one = 1;
 
 	errno = 0;
-	if (!wt_load_relaxed(&watch.is_over) &&
-	    (is_signal || is_stdin_over(stdin_revents) || (watch.parent && getppid() != watch.parent))) {
+	if (!wt_load_relaxed(&watch.is_over) && (is_signal || is_stdin_over(stdin_revents) ||
+	                                         (watch.parent && getppid() != watch.parent))) {
 		wt_store_release(&watch.is_over, 1);
 		if (write(watch.over_fd, &one, sizeof(one)) < 0)
 			leave(WT_SAMPLER_ENDED, 0);
