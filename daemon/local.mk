@@ -42,6 +42,12 @@ daemon/wavetapd.service: daemon/wavetapd.service.in
 CLEANFILES += daemon/wavetapd.service daemon/wavetapd.service.tmp
 EXTRA_DIST += daemon/wavetapd.service.in
 
+check_PROGRAMS += tests/unit/test_sampler_policy
+TESTS += tests/unit/test_sampler_policy
+tests_unit_test_sampler_policy_SOURCES = tests/unit/test_sampler_policy.c tests/tap.h \
+	$(sampler_policy_sources)
+tests_unit_test_sampler_policy_LDADD = -lm
+
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
 daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record
 check_PROGRAMS += $(daemon_tests)

@@ -25,10 +25,17 @@
 static bool is_left_out(const char *variable)
 {
 	static const char *const names[] = {
-	        "LD_PRELOAD=",           "LD_AUDIT=",       "CUDA_VISIBLE_DEVICES=",
-	        "CUDA_INJECTION64_PATH=", "NVTX_INJECTION64_PATH=",
-	        "WAVETAP_DIR=",          "WAVETAP_SHM_DIR=", "WAVETAP_RUN=",
-	        "WAVETAP_SAMPLE=",       "WAVETAP_PROFILE=", DONE "=",
+	        "LD_PRELOAD=",
+	        "LD_AUDIT=",
+	        "CUDA_VISIBLE_DEVICES=",
+	        "CUDA_INJECTION64_PATH=",
+	        "NVTX_INJECTION64_PATH=",
+	        "WAVETAP_DIR=",
+	        "WAVETAP_SHM_DIR=",
+	        "WAVETAP_RUN=",
+	        "WAVETAP_SAMPLE=",
+	        "WAVETAP_PROFILE=",
+	        DONE "=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -285,8 +285,7 @@ static void tell(struct wt_daemon *daemon, struct wt_sampler_child *child)
 	struct wt_run *run = find_run(daemon, child->run_key);
 	char text[400];
 
-	if (child->is_told || !child->problem[0] || !run || !run->db ||
-	    run->state != WT_STORE_OK)
+	if (child->is_told || !child->problem[0] || !run || !run->db || run->state != WT_STORE_OK)
 		return;
 	snprintf(text, sizeof(text), "%s: %s", child->device.name, child->problem);
 	child->is_told = !wt_run_set_meta(run, "sampler_problem", text);
@@ -358,7 +357,8 @@ static const struct wt_process *find_segment(const struct wt_daemon *daemon, pid
 bool wt_samplers_next(const struct wt_daemon *daemon, const struct wt_sampler_child **inout_child,
                       struct wt_sampler_view *ret_view)
 {
-	const struct wt_sampler_child *child = *inout_child ? (*inout_child)->next : daemon->samplers;
+	const struct wt_sampler_child *child =
+	        *inout_child ? (*inout_child)->next : daemon->samplers;
 	const struct wt_process *segment;
 
 	*inout_child = child;
