@@ -125,7 +125,8 @@ static void test_damage(void)
 	is_i64(wt_samples_encode(samples, 0, 132, &bad, &got), -EINVAL, "none are no chunk");
 	is_i64(wt_samples_encode(samples, WT_SAMPLES_MAX + 1, 132, &bad, &got), -EINVAL,
 	       "nor are too many");
-	is_i64(wt_samples_decode(data, bytes, back, 299, &got), -EBADMSG, "more than there is room");
+	is_i64(wt_samples_decode(data, bytes, back, 299, &got), -EBADMSG,
+	       "more than there is room");
 	for (size_t cut = 0; cut < bytes; cut++, tries++)
 		refused += wt_samples_decode(data, cut, back, 300, &got) == -EBADMSG;
 	is_i64(refused, tries, "cut anywhere: refused");
@@ -139,8 +140,9 @@ static void test_damage(void)
 		memcpy(bad, data, bytes);
 		bad[at] ^= (uint8_t)(1 << at % 8);
 		rc = wt_samples_decode(bad, bytes, back, 300, &got);
-		/* Modes and scale are outside of zlib's checksum. */
-		silent += rc == 0 && at > 16;
+		/* Modes and scale are outside of zlib's checksum; a few bits fill its last byte up. */
+		silent +=
+		        rc == 0 && at > 16 && memcmp(samples, back, 300 * sizeof(samples[0])) != 0;
 	}
 	is_i64(silent, 0, "a bit that is wrong is found");
 	memcpy(bad, data, bytes);
