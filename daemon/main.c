@@ -166,8 +166,11 @@ static void reap(struct wt_daemon *daemon)
 /* Is there anything to stay for? A dead process counts until it is drained. */
 static bool is_needed(const struct wt_daemon *daemon, int64_t now_ns)
 {
+	/* A sampler is not what it is all for: one that hangs is not waited for. */
 	for (const struct wt_process *process = daemon->processes; process; process = process->next)
-		if (process->liveness.life != WT_LIFE_UNKNOWN ||
+		if ((process->liveness.life != WT_LIFE_UNKNOWN &&
+		     !(wt_process_is_sampler(process) &&
+		       process->liveness.life == WT_LIFE_ALIVE)) ||
 		    now_ns - process->active_ns < UNKNOWN_NS)
 			return true;
 	for (struct wt_refused *refused = daemon->refused; refused; refused = refused->next)

@@ -172,9 +172,12 @@ char *wt_status_json(const struct wt_daemon *daemon, int64_t now_ns)
 	put(&text, ",");
 	put_string(&text, "shm_dir", wt_path_shm_dir());
 	put(&text, ",\"processes\":[");
-	for (const struct wt_process *at = daemon->processes; at; at = at->next, comma = ",") {
+	for (const struct wt_process *at = daemon->processes; at; at = at->next) {
+		if (wt_process_is_sampler(at))
+			continue;
 		put(&text, "%s", comma);
 		put_process(&text, at);
+		comma = ",";
 	}
 	put(&text, "],\"runs\":[");
 	comma = "";
