@@ -575,14 +575,14 @@ void wt_samplers_close(struct wt_daemon *daemon);
 /* For status. */
 struct wt_sampler_view {
 	const char *run_key;
-	const struct wt_device *device;
+	struct wt_device device; /* of one by hand perhaps not known: all 0 */
 	pid_t pid; /* 0: not running */
 	const struct wt_counters *counters; /* NULL: its segment is gone, or not there yet */
 	const char *problem; /* "" = none */
 };
-/* The one after *inout_child, which begins as NULL; false: there is none. */
-bool wt_samplers_next(const struct wt_daemon *daemon, const struct wt_sampler_child **inout_child,
-                      struct wt_sampler_view *ret_view);
+void wt_samplers_each(const struct wt_daemon *daemon,
+                      void (*tell_one)(void *opaque, const struct wt_sampler_view *view),
+                      void *opaque);
 
 /* ---- control.c */
 

@@ -349,28 +349,45 @@ void wt_samplers_close(struct wt_daemon *daemon)
 static const struct wt_process *find_segment(const struct wt_daemon *daemon, pid_t pid)
 {
 	for (const struct wt_process *at = daemon->processes; pid && at; at = at->next)
-		if (at->mapped.header.producer == WT_PRODUCER_SAMPLER && at->liveness.pid == pid)
+		if (wt_process_is_sampler(at) && at->liveness.pid == pid)
 			return at;
 	return NULL;
 }
 
-bool wt_samplers_next(const struct wt_daemon *daemon, const struct wt_sampler_child **inout_child,
-                      struct wt_sampler_view *ret_view)
+static bool is_child(const struct wt_daemon *daemon, pid_t pid)
 {
-	const struct wt_sampler_child *child =
-	        *inout_child ? (*inout_child)->next : daemon->samplers;
-	const struct wt_process *segment;
+	for (const struct wt_sampler_child *at = daemon->samplers; at; at = at->next)
+		if (pid && at->last_pid == pid)
+			return true;
+	return false;
+}
 
-	*inout_child = child;
-	if (!child)
-		return false;
-	segment = find_segment(daemon, child->last_pid);
-	*ret_view = (struct wt_sampler_view){
-	        .run_key = child->run_key,
-	        .device = &child->device,
-	        .pid = child->pid,
-	        .counters = segment ? &segment->counters : NULL,
-	        .problem = child->problem,
-	};
-	return true;
+void wt_samplers_each(const struct wt_daemon *daemon,
+                      void (*tell_one)(void *opaque, const struct wt_sampler_view *view),
+                      void *opaque)
+{
+	for (const struct wt_sampler_child *at = daemon->samplers; at; at = at->next) {
+		const struct wt_process *segment = find_segment(daemon, at->last_pid);
+		const struct wt_sampler_view view = {
+		        .run_key = at->run_key,
+		        .device = at->device,
+		        .pid = at->pid,
+		        .counters = segment ? &segment->counters : NULL,
+		        .problem = at->problem,
+		};
+
+		tell_one(opaque, &view);
+	}
+	/* Those that somebody started by hand. */
+	for (const struct wt_process *at = daemon->processes; at; at = at->next) {
+		struct wt_sampler_view view = {
+		        .run_key = at->run->key, .counters = &at->counters, .problem = ""};
+
+		if (!wt_process_is_sampler(at) || is_child(daemon, at->liveness.pid))
+			continue;
+		if (at->counters.device_count)
+			(void)wt_segment_device(&at->mapped, 0, &view.device);
+		view.pid = at->liveness.life == WT_LIFE_DEAD ? 0 : at->mapped.header.pid;
+		tell_one(opaque, &view);
+	}
 }

@@ -16,13 +16,20 @@ static void test_words(void)
 	static const struct {
 		const char *text;
 		uint64_t ns;
-	} good[] = {{"auto", WT_SAMPLE_AUTO}, {"off", 0},           {"", 0},
-	            {"0", 0},                 {"5us", 5 * US},      {"50us", 50 * US},
-	            {"100ms", 100000 * US},   {"20000ns", 20 * US}, {"0.1ms", 100 * US},
-	            {"12.5us", 12500},        {"0.05ms", 50 * US}};
-	static const char *const bad[] = {"on",    "50",    "50 us",  "4.9us", "101ms", "-5us", "us",
-	                                  "5us5",  "1..5ms", ".",     "1s",    "5uss",  "auto ",
-	                                  "99999999999999999999us"};
+	} good[] = {{"auto", WT_SAMPLE_AUTO},
+	            {"off", 0},
+	            {"", 0},
+	            {"0", 0},
+	            {"5us", 5 * US},
+	            {"50us", 50 * US},
+	            {"100ms", 100000 * US},
+	            {"20000ns", 20 * US},
+	            {"0.1ms", 100 * US},
+	            {"12.5us", 12500},
+	            {"0.05ms", 50 * US}};
+	static const char *const bad[] = {
+	        "on",   "50",     "50 us", "4.9us", "101ms", "-5us",  "us",
+	        "5us5", "1..5ms", ".",     "1s",    "5uss",  "auto ", "99999999999999999999us"};
 	uint32_t launches = 0;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
@@ -181,9 +188,9 @@ static void test_overflow(void)
 	policy.active_ns = 60 * SECOND;
 	for (int i = 0; i < 60; i++) {
 		(void)wt_sampler_policy_next(&policy);
-		ok(wt_sampler_policy_learn(&policy, &(struct wt_sampler_stretch){
-		                                            .samples = 10,
-		                                            .is_overflow = policy.is_fine}),
+		ok(wt_sampler_policy_learn(
+		           &policy, &(struct wt_sampler_stretch){.samples = 10,
+		                                                 .is_overflow = policy.is_fine}),
 		   "burst %d", i);
 		if (policy.is_fine)
 			ok(i == 5, "the first fine burst runs over, and no other is tried");
