@@ -28,6 +28,7 @@ static const char *const count_names[FAKE_COUNT_MAX] = {
         [FAKE_GRAPH_LAUNCHES] = "graph_launches",
         [FAKE_NODE_KERNELS] = "node_kernels",
         [FAKE_KERNELS] = "kernels",
+        [FAKE_CONTEXTS] = "contexts",
         [FAKE_DRIVER_CALLS] = "driver_calls",
 };
 
@@ -86,6 +87,7 @@ static void truth_open(void)
 	for (int i = 0; i < FAKE_ENTRY_COUNT; i++)
 		entry_of[i] = counter_named(fake_entry_name(i));
 	truth_fd = fake_open_env("WTFAKE_TRUTH", O_WRONLY | O_CREAT | O_APPEND);
+	fake_pm_init();
 	calls_fd = fake_open_env("WTFAKE_TRUTH_CALLS", O_WRONLY | O_CREAT | O_APPEND);
 }
 
