@@ -18,8 +18,10 @@
 #include "cli/client.h"
 #include "cli/gc.h"
 #include "cli/kernel_name.h"
+#include "cli/phrase.h"
 #include "cli/program.h"
 #include "cli/report.h"
+#include "cli/run_counters.h"
 #include "cli/run_file.h"
 #include "cli/shm_room.h"
 #include "cli/select.h"
@@ -60,6 +62,7 @@ static const struct wt_option run_options[] = {
 /* Everything that the program gets in its environment. */
 struct run_setup {
 	bool is_own_dir; /* --dir was given */
+	bool is_sampled; /* or is to be */
 	char data_dir[WT_PATH_BYTES];
 	char preload[2 * WT_PATH_BYTES + 4096];
 	char key[WT_RUN_KEY_BYTES];
@@ -197,6 +200,7 @@ static int check_measurements(const struct run_values *values)
 static int make_setup(const struct run_values *values, struct run_setup *setup)
 {
 	const char *sample = getenv("WAVETAP_SAMPLE");
+	uint64_t interval_ns;
 
 	int count = 0;
 	int code;
@@ -246,13 +250,13 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		setup->environment[count][0] = "WAVETAP_RECORD";
 		setup->environment[count++][1] = setup->record_dir;
 	}
-	if (values->sample || !sample || !sample[0]) {
-		setup->environment[count][0] = "WAVETAP_SAMPLE";
-		/* The profiler wants the device's counters for itself. */
-		setup->environment[count++][1] = values->sample    ? values->sample
-		                                 : values->profile ? "off"
-		                                                   : "auto";
-	}
+	sample = values->sample        ? values->sample
+	         : sample && sample[0] ? sample
+	         : values->profile     ? "off" /* it wants the device's counters for itself */
+	                               : "auto";
+	setup->environment[count][0] = "WAVETAP_SAMPLE";
+	setup->environment[count++][1] = sample;
+	setup->is_sampled = !wt_sampling_parse(sample, &interval_ns) && interval_ns;
 	if (values->profile) {
 		setup->environment[count][0] = "WAVETAP_PROFILE";
 		setup->environment[count++][1] = values->profile;
@@ -300,7 +304,7 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 		             command);
 }
 
-static void print_summary(const char *path, bool is_complete, bool is_own_dir)
+static void print_summary(const char *path, bool is_complete, const struct run_setup *setup)
 {
 	const struct wt_select_words all = {0};
 	struct wt_select select;
@@ -309,7 +313,8 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 	struct wt_text_terminal terminal;
 	struct wt_report report;
 	struct wt_run_file run;
-	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES];
+	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
+	struct wt_phrase line;
 	int rc;
 
 	if (wt_run_file_open(path, &run))
@@ -321,7 +326,7 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	/* In a data directory of its own the id says nothing to a later command. */
-	if (is_own_dir)
+	if (setup->is_own_dir)
 		snprintf(next, sizeof(next), "wavetap top -r %s", path);
 	else
 		snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
@@ -340,6 +345,10 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 	}
 	wt_report_fini(&report);
 	wt_select_fini(&select);
+	wt_run_counters(run.db, setup->is_sampled, counters, sizeof(counters));
+	wt_phrase_init(&line, stderr, &terminal);
+	wt_phrase_add(&line, "%s", counters);
+	wt_phrase_end(&line);
 	if (wt_db_meta(run.db, "recording_problem", problem, sizeof(problem)))
 		wt_cli_error("the recording is not whole: %s", problem);
 	wt_run_file_close(&run);
@@ -388,10 +397,10 @@ static void summarise(const struct run_setup *setup, const char *command, bool i
 	else if (rc)
 		wt_cli_error("no summary: %s", daemon_problem(rc));
 	else if (!strncmp(reply, "ok /", 4))
-		print_summary(reply + 3, true, setup->is_own_dir);
+		print_summary(reply + 3, true, setup);
 	else if (!strncmp(reply, "timeout /", 9) && strlen(reply) > 11 &&
 	         !strcmp(reply + strlen(reply) - 3, ".db"))
-		print_summary(reply + 8, false, setup->is_own_dir);
+		print_summary(reply + 8, false, setup);
 	else if (!strncmp(reply, "timeout", 7))
 		wt_cli_error("no summary: wavetapd can't store the run (see wavetap status)");
 	else if (!strncmp(reply, "none", 4))
