@@ -152,8 +152,11 @@ void fake_detail_span(struct fake_detail *detail, int sm, int64_t start_ns, int6
 	}
 	lane->last = detail->count;
 	lane->has_last = true;
-	detail->span[detail->count++] = (struct fake_pm_span){
-	        .first_sm = sm, .sm_count = 1, .blocks = blocks, .start_ns = start_ns, .end_ns = end_ns};
+	detail->span[detail->count++] = (struct fake_pm_span){.first_sm = sm,
+	                                                      .sm_count = 1,
+	                                                      .blocks = blocks,
+	                                                      .start_ns = start_ns,
+	                                                      .end_ns = end_ns};
 }
 
 /* Notes what is known of the lane up to a time, at which no block has started since. */

@@ -173,8 +173,8 @@ static int64_t known_ns(struct wtcupti_pm_object *o)
 	int64_t got_ns;
 
 	if (o->is_started)
-		return prof_gpu_read(o->gpu, fake_now_ns() -
-		                                     fake_env_i64("WTFAKE_PM_LAG_US", 2000) * 1000);
+		return prof_gpu_read(o->gpu,
+		                     fake_now_ns() - fake_env_i64("WTFAKE_PM_LAG_US", 2000) * 1000);
 	/* After the stop there is no later: what a process is about to enqueue is waited for. */
 	for (int i = 0; (got_ns = prof_gpu_read(o->gpu, want_ns)) < want_ns && i < 3000; i++)
 		fake_sleep_until_ns(fake_now_ns() + 1000000);
@@ -211,8 +211,8 @@ static void sample_make(struct wtcupti_pm_object *o, struct prof_data *data)
 static wtcupti_result decode(const char *call, struct wtcupti_pm_decode_data *p)
 {
 	struct wtcupti_pm_object *o = object_of(call, p->object);
-	struct prof_data *data = prof_data_of(call, p->image, p->image_bytes,
-	                                      WTCUPTI_PROFILER_PM_SAMPLING);
+	struct prof_data *data =
+	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 	uint64_t drop_every = (uint64_t)fake_env_i64("WTFAKE_PM_DROP_EVERY", 0);
 	int64_t until_ns;
 
@@ -234,8 +234,8 @@ static wtcupti_result decode(const char *call, struct wtcupti_pm_decode_data *p)
 		else
 			sample_make(o, data);
 	}
-	p->stop_reason = data->count == data->capacity ? WTCUPTI_PM_STOP_IMAGE_FULL
-	                                               : WTCUPTI_PM_STOP_END;
+	p->stop_reason =
+	        data->count == data->capacity ? WTCUPTI_PM_STOP_IMAGE_FULL : WTCUPTI_PM_STOP_END;
 	return WTCUPTI_SUCCESS;
 }
 
@@ -252,7 +252,8 @@ static wtcupti_result data_size(const char *call, struct wtcupti_pm_get_counter_
 	return WTCUPTI_SUCCESS;
 }
 
-static wtcupti_result data_init(const char *call, struct wtcupti_pm_counter_data_image_initialize *p)
+static wtcupti_result data_init(const char *call,
+                                struct wtcupti_pm_counter_data_image_initialize *p)
 {
 	const struct wtcupti_pm_object *o = object_of(call, p->object);
 
@@ -267,8 +268,8 @@ static wtcupti_result data_init(const char *call, struct wtcupti_pm_counter_data
 
 static wtcupti_result data_info(const char *call, struct wtcupti_pm_get_counter_data_info *p)
 {
-	const struct prof_data *data = prof_data_of(call, p->image, p->image_bytes,
-	                                            WTCUPTI_PROFILER_PM_SAMPLING);
+	const struct prof_data *data =
+	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 
 	p->total_samples = data->capacity;
 	p->populated_samples = p->completed_samples = data->count;
@@ -278,8 +279,8 @@ static wtcupti_result data_info(const char *call, struct wtcupti_pm_get_counter_
 static wtcupti_result sample_info(const char *call, struct wtcupti_pm_get_sample_info *p)
 {
 	const struct wtcupti_pm_object *o = object_of(call, p->object);
-	struct prof_data *data = prof_data_of(call, p->image, p->image_bytes,
-	                                      WTCUPTI_PROFILER_PM_SAMPLING);
+	struct prof_data *data =
+	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 
 	if (data->owner != o->number)
 		fake_die("%s: counter data of another object", call);

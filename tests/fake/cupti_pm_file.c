@@ -135,8 +135,8 @@ static void spans_add(struct spans *spans, const struct span *span)
 				abort();
 		}
 	}
-	for (at = spans->count++;
-	     at > spans->first && spans->at[at - 1].start_ns > span->start_ns; at--)
+	for (at = spans->count++; at > spans->first && spans->at[at - 1].start_ns > span->start_ns;
+	     at--)
 		spans->at[at] = spans->at[at - 1];
 	spans->at[at] = *span;
 }

@@ -37,7 +37,7 @@ struct prof_row {
 
 /* A set of metrics: a bit for each counter and rollup. */
 typedef uint64_t prof_set;
-#define PROF_BIT(counter, rollup) (1ull << ((counter) * PROF_ROLLUPS + (rollup)))
+#define PROF_BIT(counter, rollup) (1ull << ((counter)*PROF_ROLLUPS + (rollup)))
 
 /* The metric of that name; false: there is none. */
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup);

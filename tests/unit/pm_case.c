@@ -136,7 +136,8 @@ void pm_image(struct pm_session *s, uint32_t max_samples)
 
 void pm_start(struct pm_session *s)
 {
-	struct wtcupti_pm_start start = {.struct_size = WTCUPTI_PM_START_BYTES, .object = s->object};
+	struct wtcupti_pm_start start = {.struct_size = WTCUPTI_PM_START_BYTES,
+	                                 .object = s->object};
 
 	MUST(pm.cuptiPmSamplingStart(&start));
 }

@@ -216,7 +216,6 @@ static void app_capture(void)
 	MUST(api.cuCtxSynchronize());
 }
 
-
 static void case_plain(void)
 {
 	sample(app_plain, 20000, 100);
@@ -317,8 +316,8 @@ static void case_metrics(void)
 	static const char *unknown[] = {"sm__cycles_active.avg", "sm__no_such_thing.sum"};
 	struct wtcupti_host_config_add_metrics add_unknown = {
 	        .struct_size = WTCUPTI_HOST_CONFIG_ADD_METRICS_BYTES, .names = unknown, .count = 2};
-	struct wtcupti_host_get_num_of_passes passes = {.struct_size =
-	                                                        WTCUPTI_HOST_GET_NUM_OF_PASSES_BYTES};
+	struct wtcupti_host_get_num_of_passes passes = {
+	        .struct_size = WTCUPTI_HOST_GET_NUM_OF_PASSES_BYTES};
 	struct pm_session s = {0};
 
 	pm_bind();
@@ -357,7 +356,8 @@ static void check_truth(const char *env, void (*fn)(void), const char *what)
 {
 	run(env, fn, what);
 	ok(got.value[V_TRUTH_BUSY] > 0, "%s: the truth holds kernels", what);
-	is_close(got.value[V_ACTIVE], (double)got.value[V_TRUTH_BUSY], "active SM-time is the truth's");
+	is_close(got.value[V_ACTIVE], (double)got.value[V_TRUTH_BUSY],
+	         "active SM-time is the truth's");
 	is_close(got.value[V_ELAPSED], (double)got.value[V_WALL], "elapsed cycles are the clock's");
 	is_i64(got.value[V_HOLES], 0, "samples follow each other");
 }
@@ -369,7 +369,8 @@ int main(void)
 	case_must(mkstemp(pm_path) < 0, "mkstemp");
 	check_truth("X=", case_plain, "plain kernels");
 	is_close(got.value[V_WARPS], blocks * 32 * 20000, "warps are blocks times time");
-	is_close(got.value[V_TENSOR], (double)got.value[V_TRUTH_BUSY] / 2, "half the time tensor pipe");
+	is_close(got.value[V_TENSOR], (double)got.value[V_TRUTH_BUSY] / 2,
+	         "half the time tensor pipe");
 	is_close(got.value[V_READ], 2.0 * (double)got.value[V_WRITE], "DRAM reads and writes");
 	ok(got.value[V_READ] > 0, "DRAM was read");
 	check_truth("X=", case_jitter, "kernels with uneven blocks");
@@ -380,7 +381,8 @@ int main(void)
 	ok(got.value[V_ACTIVE] < got.value[V_TRUTH_BUSY],
 	   "an SM that two kernels share counts once (%lld of %lld)",
 	   (long long)got.value[V_ACTIVE], (long long)got.value[V_TRUTH_BUSY]);
-	run("WTFAKE_PM_OFFSET_NS=250000000 WTFAKE_PM_JITTER_NS=20000", case_one, "one block, clock off");
+	run("WTFAKE_PM_OFFSET_NS=250000000 WTFAKE_PM_JITTER_NS=20000", case_one,
+	    "one block, clock off");
 	is_close(got.value[V_ACTIVE], 400000, "one SM's time");
 	is_close(got.value[V_MAX], 400000, "is the greatest");
 	is_i64(got.value[V_MIN], 0, "the least is 0");
@@ -394,7 +396,8 @@ int main(void)
 	is_i64(got.value[V_RESULT], -1, "is an error");
 	ok(got.value[V_SAMPLES] >= 0, "sampling can be started again");
 	run("X=", case_busy, "several want the counters");
-	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY, "another process is told that they are taken");
+	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY,
+	       "another process is told that they are taken");
 	is_i64(got.value[1], WTCUPTI_ERROR_INVALID_OPERATION, "so is this one, another way");
 	is_i64(got.value[2], 0, "when they are free another process gets them");
 	is_i64(got.value[3], 0, "a process that ended has nothing");
