@@ -94,7 +94,7 @@ tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 
 # What the simulation must do, and our declarations against real headers.
 fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
-	tests/unit/test_fake_pm \
+	tests/unit/test_fake_pm tests/unit/test_fake_pm_strict \
 	tests/unit/test_abi tests/unit/test_profiler_abi tests/unit/test_nvtx_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
@@ -113,6 +113,9 @@ pm_case = tests/unit/pm_case.c tests/unit/pm_case.h $(fake_case)
 tests_unit_test_fake_pm_SOURCES = tests/unit/test_fake_pm.c $(pm_case)
 tests_unit_test_fake_pm_LDADD = -lm
 EXTRA_tests_unit_test_fake_pm_DEPENDENCIES = $(fake_libraries)
+tests_unit_test_fake_pm_strict_SOURCES = tests/unit/test_fake_pm_strict.c $(pm_case)
+tests_unit_test_fake_pm_strict_LDADD = -lm
+EXTRA_tests_unit_test_fake_pm_strict_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_abi_SOURCES = tests/unit/test_abi.c tests/unit/abi_values.h
 tests_unit_test_abi_LDADD = -lm
 tests_unit_test_profiler_abi_SOURCES = tests/unit/test_profiler_abi.c tests/unit/nvml_values.h \
