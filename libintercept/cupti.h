@@ -159,6 +159,9 @@ void wt_clock_convert(const struct wt_clock_map *map, bool to_app, void *record,
 /* The WT_KIND_CLOCK record: the same instant on all clocks, the narrowest of several tries. */
 void wt_clock_sample(struct wt_clock *ret_clock);
 
+/* clock_read.c: the best of some readings; `get_timestamp` is CUPTI's, NULL: without. */
+void wt_clock_read(struct wt_clock *ret_clock, wtcupti_get_timestamp_fn get_timestamp);
+
 /* ---- cupti_records.c */
 
 #define WT_BATCH_CELLS 32

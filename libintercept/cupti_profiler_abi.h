@@ -24,7 +24,6 @@ enum {
 	WTCUPTI_ERROR_INVALID_CHIP_NAME = 46,
 };
 
-
 /* ---- the device, and the profiler as a whole --------------------------- */
 
 /* cuptiProfilerDeviceSupported: how far a thing is supported. */
@@ -50,8 +49,10 @@ struct wtcupti_device_get_chip_name {
 	size_t device_index;
 	const char *chip_name; /* out; belongs to CUPTI */
 };
-#define WTCUPTI_DEVICE_GET_CHIP_NAME_BYTES WTCUPTI_UPTO(struct wtcupti_device_get_chip_name, chip_name)
-typedef wtcupti_result (*wtcupti_device_get_chip_name_fn)(struct wtcupti_device_get_chip_name *params);
+#define WTCUPTI_DEVICE_GET_CHIP_NAME_BYTES                                                         \
+	WTCUPTI_UPTO(struct wtcupti_device_get_chip_name, chip_name)
+typedef wtcupti_result (*wtcupti_device_get_chip_name_fn)(
+        struct wtcupti_device_get_chip_name *params);
 
 /* cuptiProfilerInitialize */
 struct wtcupti_profiler_initialize {
@@ -59,7 +60,8 @@ struct wtcupti_profiler_initialize {
 	void *priv;
 };
 #define WTCUPTI_PROFILER_INITIALIZE_BYTES WTCUPTI_UPTO(struct wtcupti_profiler_initialize, priv)
-typedef wtcupti_result (*wtcupti_profiler_initialize_fn)(struct wtcupti_profiler_initialize *params);
+typedef wtcupti_result (*wtcupti_profiler_initialize_fn)(
+        struct wtcupti_profiler_initialize *params);
 
 /* cuptiProfilerDeInitialize */
 struct wtcupti_profiler_deinitialize {
@@ -67,7 +69,8 @@ struct wtcupti_profiler_deinitialize {
 	void *priv;
 };
 #define WTCUPTI_PROFILER_DEINITIALIZE_BYTES WTCUPTI_UPTO(struct wtcupti_profiler_deinitialize, priv)
-typedef wtcupti_result (*wtcupti_profiler_deinitialize_fn)(struct wtcupti_profiler_deinitialize *params);
+typedef wtcupti_result (*wtcupti_profiler_deinitialize_fn)(
+        struct wtcupti_profiler_deinitialize *params);
 
 /* cuptiProfilerGetCounterAvailability */
 struct wtcupti_profiler_get_counter_availability {
@@ -77,8 +80,10 @@ struct wtcupti_profiler_get_counter_availability {
 	size_t image_bytes; /* in and out; out alone while image is NULL */
 	uint8_t *image; /* out */
 };
-#define WTCUPTI_PROFILER_GET_COUNTER_AVAILABILITY_BYTES WTCUPTI_UPTO(struct wtcupti_profiler_get_counter_availability, image)
-typedef wtcupti_result (*wtcupti_profiler_get_counter_availability_fn)(struct wtcupti_profiler_get_counter_availability *params);
+#define WTCUPTI_PROFILER_GET_COUNTER_AVAILABILITY_BYTES                                            \
+	WTCUPTI_UPTO(struct wtcupti_profiler_get_counter_availability, image)
+typedef wtcupti_result (*wtcupti_profiler_get_counter_availability_fn)(
+        struct wtcupti_profiler_get_counter_availability *params);
 
 /* cuptiProfilerDeviceSupported. All but the device and api are answers, WTCUPTI_SUPPORT_*. */
 struct wtcupti_profiler_device_supported {
@@ -94,8 +99,10 @@ struct wtcupti_profiler_device_supported {
 	int32_t wsl;
 	int32_t api; /* WTCUPTI_API_* */
 };
-#define WTCUPTI_PROFILER_DEVICE_SUPPORTED_BYTES WTCUPTI_UPTO(struct wtcupti_profiler_device_supported, api)
-typedef wtcupti_result (*wtcupti_profiler_device_supported_fn)(struct wtcupti_profiler_device_supported *params);
+#define WTCUPTI_PROFILER_DEVICE_SUPPORTED_BYTES                                                    \
+	WTCUPTI_UPTO(struct wtcupti_profiler_device_supported, api)
+typedef wtcupti_result (*wtcupti_profiler_device_supported_fn)(
+        struct wtcupti_profiler_device_supported *params);
 
 /* ---- the host side: metrics by name, their configuration and values ---- */
 
@@ -142,8 +149,10 @@ struct wtcupti_host_get_base_metrics {
 	const char **names; /* out; belongs to CUPTI */
 	size_t count; /* out */
 };
-#define WTCUPTI_HOST_GET_BASE_METRICS_BYTES WTCUPTI_UPTO(struct wtcupti_host_get_base_metrics, count)
-typedef wtcupti_result (*wtcupti_host_get_base_metrics_fn)(struct wtcupti_host_get_base_metrics *params);
+#define WTCUPTI_HOST_GET_BASE_METRICS_BYTES                                                        \
+	WTCUPTI_UPTO(struct wtcupti_host_get_base_metrics, count)
+typedef wtcupti_result (*wtcupti_host_get_base_metrics_fn)(
+        struct wtcupti_host_get_base_metrics *params);
 
 /* cuptiProfilerHostGetSubMetrics */
 struct wtcupti_host_get_sub_metrics {
@@ -156,7 +165,8 @@ struct wtcupti_host_get_sub_metrics {
 	const char **names; /* out; belongs to CUPTI */
 };
 #define WTCUPTI_HOST_GET_SUB_METRICS_BYTES WTCUPTI_UPTO(struct wtcupti_host_get_sub_metrics, names)
-typedef wtcupti_result (*wtcupti_host_get_sub_metrics_fn)(struct wtcupti_host_get_sub_metrics *params);
+typedef wtcupti_result (*wtcupti_host_get_sub_metrics_fn)(
+        struct wtcupti_host_get_sub_metrics *params);
 
 /* cuptiProfilerHostGetMetricProperties. All but object and name are answers. */
 struct wtcupti_host_get_metric_properties {
@@ -169,8 +179,10 @@ struct wtcupti_host_get_metric_properties {
 	const char *dimension;
 	int32_t metric_type; /* WTCUPTI_METRIC_* */
 };
-#define WTCUPTI_HOST_GET_METRIC_PROPERTIES_BYTES WTCUPTI_UPTO(struct wtcupti_host_get_metric_properties, metric_type)
-typedef wtcupti_result (*wtcupti_host_get_metric_properties_fn)(struct wtcupti_host_get_metric_properties *params);
+#define WTCUPTI_HOST_GET_METRIC_PROPERTIES_BYTES                                                   \
+	WTCUPTI_UPTO(struct wtcupti_host_get_metric_properties, metric_type)
+typedef wtcupti_result (*wtcupti_host_get_metric_properties_fn)(
+        struct wtcupti_host_get_metric_properties *params);
 
 /* cuptiProfilerHostConfigAddMetrics */
 struct wtcupti_host_config_add_metrics {
@@ -180,8 +192,10 @@ struct wtcupti_host_config_add_metrics {
 	const char **names;
 	size_t count;
 };
-#define WTCUPTI_HOST_CONFIG_ADD_METRICS_BYTES WTCUPTI_UPTO(struct wtcupti_host_config_add_metrics, count)
-typedef wtcupti_result (*wtcupti_host_config_add_metrics_fn)(struct wtcupti_host_config_add_metrics *params);
+#define WTCUPTI_HOST_CONFIG_ADD_METRICS_BYTES                                                      \
+	WTCUPTI_UPTO(struct wtcupti_host_config_add_metrics, count)
+typedef wtcupti_result (*wtcupti_host_config_add_metrics_fn)(
+        struct wtcupti_host_config_add_metrics *params);
 
 /* cuptiProfilerHostGetConfigImageSize */
 struct wtcupti_host_get_config_image_size {
@@ -190,8 +204,10 @@ struct wtcupti_host_get_config_image_size {
 	struct wtcupti_host_object *object;
 	size_t image_bytes; /* out */
 };
-#define WTCUPTI_HOST_GET_CONFIG_IMAGE_SIZE_BYTES WTCUPTI_UPTO(struct wtcupti_host_get_config_image_size, image_bytes)
-typedef wtcupti_result (*wtcupti_host_get_config_image_size_fn)(struct wtcupti_host_get_config_image_size *params);
+#define WTCUPTI_HOST_GET_CONFIG_IMAGE_SIZE_BYTES                                                   \
+	WTCUPTI_UPTO(struct wtcupti_host_get_config_image_size, image_bytes)
+typedef wtcupti_result (*wtcupti_host_get_config_image_size_fn)(
+        struct wtcupti_host_get_config_image_size *params);
 
 /* cuptiProfilerHostGetConfigImage */
 struct wtcupti_host_get_config_image {
@@ -201,8 +217,10 @@ struct wtcupti_host_get_config_image {
 	size_t image_bytes;
 	uint8_t *image; /* out */
 };
-#define WTCUPTI_HOST_GET_CONFIG_IMAGE_BYTES WTCUPTI_UPTO(struct wtcupti_host_get_config_image, image)
-typedef wtcupti_result (*wtcupti_host_get_config_image_fn)(struct wtcupti_host_get_config_image *params);
+#define WTCUPTI_HOST_GET_CONFIG_IMAGE_BYTES                                                        \
+	WTCUPTI_UPTO(struct wtcupti_host_get_config_image, image)
+typedef wtcupti_result (*wtcupti_host_get_config_image_fn)(
+        struct wtcupti_host_get_config_image *params);
 
 /* cuptiProfilerHostGetNumOfPasses */
 struct wtcupti_host_get_num_of_passes {
@@ -212,8 +230,10 @@ struct wtcupti_host_get_num_of_passes {
 	uint8_t *image;
 	size_t passes; /* out */
 };
-#define WTCUPTI_HOST_GET_NUM_OF_PASSES_BYTES WTCUPTI_UPTO(struct wtcupti_host_get_num_of_passes, passes)
-typedef wtcupti_result (*wtcupti_host_get_num_of_passes_fn)(struct wtcupti_host_get_num_of_passes *params);
+#define WTCUPTI_HOST_GET_NUM_OF_PASSES_BYTES                                                       \
+	WTCUPTI_UPTO(struct wtcupti_host_get_num_of_passes, passes)
+typedef wtcupti_result (*wtcupti_host_get_num_of_passes_fn)(
+        struct wtcupti_host_get_num_of_passes *params);
 
 /* cuptiProfilerHostEvaluateToGpuValues */
 struct wtcupti_host_evaluate_to_gpu_values {
@@ -227,8 +247,10 @@ struct wtcupti_host_evaluate_to_gpu_values {
 	size_t count;
 	double *values; /* out */
 };
-#define WTCUPTI_HOST_EVALUATE_TO_GPU_VALUES_BYTES WTCUPTI_UPTO(struct wtcupti_host_evaluate_to_gpu_values, values)
-typedef wtcupti_result (*wtcupti_host_evaluate_to_gpu_values_fn)(struct wtcupti_host_evaluate_to_gpu_values *params);
+#define WTCUPTI_HOST_EVALUATE_TO_GPU_VALUES_BYTES                                                  \
+	WTCUPTI_UPTO(struct wtcupti_host_evaluate_to_gpu_values, values)
+typedef wtcupti_result (*wtcupti_host_evaluate_to_gpu_values_fn)(
+        struct wtcupti_host_evaluate_to_gpu_values *params);
 
 /* ---- PM sampling ------------------------------------------------------- */
 
@@ -326,8 +348,10 @@ struct wtcupti_pm_get_counter_availability {
 	size_t image_bytes; /* in and out; out alone while image is NULL */
 	uint8_t *image; /* out */
 };
-#define WTCUPTI_PM_GET_COUNTER_AVAILABILITY_BYTES WTCUPTI_UPTO(struct wtcupti_pm_get_counter_availability, image)
-typedef wtcupti_result (*wtcupti_pm_get_counter_availability_fn)(struct wtcupti_pm_get_counter_availability *params);
+#define WTCUPTI_PM_GET_COUNTER_AVAILABILITY_BYTES                                                  \
+	WTCUPTI_UPTO(struct wtcupti_pm_get_counter_availability, image)
+typedef wtcupti_result (*wtcupti_pm_get_counter_availability_fn)(
+        struct wtcupti_pm_get_counter_availability *params);
 
 /* cuptiPmSamplingGetCounterDataSize */
 struct wtcupti_pm_get_counter_data_size {
@@ -339,8 +363,10 @@ struct wtcupti_pm_get_counter_data_size {
 	uint32_t max_samples;
 	size_t image_bytes; /* out */
 };
-#define WTCUPTI_PM_GET_COUNTER_DATA_SIZE_BYTES WTCUPTI_UPTO(struct wtcupti_pm_get_counter_data_size, image_bytes)
-typedef wtcupti_result (*wtcupti_pm_get_counter_data_size_fn)(struct wtcupti_pm_get_counter_data_size *params);
+#define WTCUPTI_PM_GET_COUNTER_DATA_SIZE_BYTES                                                     \
+	WTCUPTI_UPTO(struct wtcupti_pm_get_counter_data_size, image_bytes)
+typedef wtcupti_result (*wtcupti_pm_get_counter_data_size_fn)(
+        struct wtcupti_pm_get_counter_data_size *params);
 
 /* cuptiPmSamplingCounterDataImageInitialize */
 struct wtcupti_pm_counter_data_image_initialize {
@@ -350,8 +376,10 @@ struct wtcupti_pm_counter_data_image_initialize {
 	size_t image_bytes;
 	uint8_t *image;
 };
-#define WTCUPTI_PM_COUNTER_DATA_IMAGE_INITIALIZE_BYTES WTCUPTI_UPTO(struct wtcupti_pm_counter_data_image_initialize, image)
-typedef wtcupti_result (*wtcupti_pm_counter_data_image_initialize_fn)(struct wtcupti_pm_counter_data_image_initialize *params);
+#define WTCUPTI_PM_COUNTER_DATA_IMAGE_INITIALIZE_BYTES                                             \
+	WTCUPTI_UPTO(struct wtcupti_pm_counter_data_image_initialize, image)
+typedef wtcupti_result (*wtcupti_pm_counter_data_image_initialize_fn)(
+        struct wtcupti_pm_counter_data_image_initialize *params);
 
 /* cuptiPmSamplingGetCounterDataInfo */
 struct wtcupti_pm_get_counter_data_info {
@@ -363,8 +391,10 @@ struct wtcupti_pm_get_counter_data_info {
 	size_t populated_samples;
 	size_t completed_samples;
 };
-#define WTCUPTI_PM_GET_COUNTER_DATA_INFO_BYTES WTCUPTI_UPTO(struct wtcupti_pm_get_counter_data_info, completed_samples)
-typedef wtcupti_result (*wtcupti_pm_get_counter_data_info_fn)(struct wtcupti_pm_get_counter_data_info *params);
+#define WTCUPTI_PM_GET_COUNTER_DATA_INFO_BYTES                                                     \
+	WTCUPTI_UPTO(struct wtcupti_pm_get_counter_data_info, completed_samples)
+typedef wtcupti_result (*wtcupti_pm_get_counter_data_info_fn)(
+        struct wtcupti_pm_get_counter_data_info *params);
 
 /* cuptiPmSamplingCounterDataGetSampleInfo */
 struct wtcupti_pm_get_sample_info {
@@ -431,7 +461,8 @@ struct wtcupti_range_set_config {
 	size_t pass_index;
 	uint16_t target_nesting_level;
 };
-#define WTCUPTI_RANGE_SET_CONFIG_BYTES WTCUPTI_UPTO(struct wtcupti_range_set_config, target_nesting_level)
+#define WTCUPTI_RANGE_SET_CONFIG_BYTES                                                             \
+	WTCUPTI_UPTO(struct wtcupti_range_set_config, target_nesting_level)
 typedef wtcupti_result (*wtcupti_range_set_config_fn)(struct wtcupti_range_set_config *params);
 
 /* cuptiRangeProfilerStart */
@@ -481,7 +512,8 @@ struct wtcupti_range_decode_data {
 	struct wtcupti_range_object *object;
 	size_t dropped_ranges; /* out */
 };
-#define WTCUPTI_RANGE_DECODE_DATA_BYTES WTCUPTI_UPTO(struct wtcupti_range_decode_data, dropped_ranges)
+#define WTCUPTI_RANGE_DECODE_DATA_BYTES                                                            \
+	WTCUPTI_UPTO(struct wtcupti_range_decode_data, dropped_ranges)
 typedef wtcupti_result (*wtcupti_range_decode_data_fn)(struct wtcupti_range_decode_data *params);
 
 /* cuptiRangeProfilerGetCounterDataSize */
@@ -495,8 +527,10 @@ struct wtcupti_range_get_counter_data_size {
 	uint32_t max_tree_nodes; /* at least max_ranges */
 	size_t image_bytes; /* out */
 };
-#define WTCUPTI_RANGE_GET_COUNTER_DATA_SIZE_BYTES WTCUPTI_UPTO(struct wtcupti_range_get_counter_data_size, image_bytes)
-typedef wtcupti_result (*wtcupti_range_get_counter_data_size_fn)(struct wtcupti_range_get_counter_data_size *params);
+#define WTCUPTI_RANGE_GET_COUNTER_DATA_SIZE_BYTES                                                  \
+	WTCUPTI_UPTO(struct wtcupti_range_get_counter_data_size, image_bytes)
+typedef wtcupti_result (*wtcupti_range_get_counter_data_size_fn)(
+        struct wtcupti_range_get_counter_data_size *params);
 
 /* cuptiRangeProfilerCounterDataImageInitialize */
 struct wtcupti_range_counter_data_image_initialize {
@@ -506,8 +540,10 @@ struct wtcupti_range_counter_data_image_initialize {
 	size_t image_bytes;
 	uint8_t *image;
 };
-#define WTCUPTI_RANGE_COUNTER_DATA_IMAGE_INITIALIZE_BYTES WTCUPTI_UPTO(struct wtcupti_range_counter_data_image_initialize, image)
-typedef wtcupti_result (*wtcupti_range_counter_data_image_initialize_fn)(struct wtcupti_range_counter_data_image_initialize *params);
+#define WTCUPTI_RANGE_COUNTER_DATA_IMAGE_INITIALIZE_BYTES                                          \
+	WTCUPTI_UPTO(struct wtcupti_range_counter_data_image_initialize, image)
+typedef wtcupti_result (*wtcupti_range_counter_data_image_initialize_fn)(
+        struct wtcupti_range_counter_data_image_initialize *params);
 
 /* cuptiRangeProfilerGetCounterDataInfo */
 struct wtcupti_range_get_counter_data_info {
@@ -517,8 +553,10 @@ struct wtcupti_range_get_counter_data_info {
 	size_t image_bytes;
 	size_t total_ranges; /* out */
 };
-#define WTCUPTI_RANGE_GET_COUNTER_DATA_INFO_BYTES WTCUPTI_UPTO(struct wtcupti_range_get_counter_data_info, total_ranges)
-typedef wtcupti_result (*wtcupti_range_get_counter_data_info_fn)(struct wtcupti_range_get_counter_data_info *params);
+#define WTCUPTI_RANGE_GET_COUNTER_DATA_INFO_BYTES                                                  \
+	WTCUPTI_UPTO(struct wtcupti_range_get_counter_data_info, total_ranges)
+typedef wtcupti_result (*wtcupti_range_get_counter_data_info_fn)(
+        struct wtcupti_range_get_counter_data_info *params);
 
 /* cuptiRangeProfilerCounterDataGetRangeInfo */
 struct wtcupti_range_get_range_info {
@@ -531,7 +569,8 @@ struct wtcupti_range_get_range_info {
 	const char *name; /* out */
 };
 #define WTCUPTI_RANGE_GET_RANGE_INFO_BYTES WTCUPTI_UPTO(struct wtcupti_range_get_range_info, name)
-typedef wtcupti_result (*wtcupti_range_get_range_info_fn)(struct wtcupti_range_get_range_info *params);
+typedef wtcupti_result (*wtcupti_range_get_range_info_fn)(
+        struct wtcupti_range_get_range_info *params);
 
 /* ---- SASS metrics: counts per instruction ------------------------------ */
 
@@ -582,8 +621,10 @@ struct wtcupti_sass_get_num_of_metrics {
 	const char *chip_name;
 	size_t count; /* out */
 };
-#define WTCUPTI_SASS_GET_NUM_OF_METRICS_BYTES WTCUPTI_UPTO(struct wtcupti_sass_get_num_of_metrics, count)
-typedef wtcupti_result (*wtcupti_sass_get_num_of_metrics_fn)(struct wtcupti_sass_get_num_of_metrics *params);
+#define WTCUPTI_SASS_GET_NUM_OF_METRICS_BYTES                                                      \
+	WTCUPTI_UPTO(struct wtcupti_sass_get_num_of_metrics, count)
+typedef wtcupti_result (*wtcupti_sass_get_num_of_metrics_fn)(
+        struct wtcupti_sass_get_num_of_metrics *params);
 
 /* cuptiSassMetricsGetMetrics */
 struct wtcupti_sass_get_metrics {
@@ -605,7 +646,8 @@ struct wtcupti_sass_get_properties {
 	struct wtcupti_sass_metric metric; /* out */
 };
 #define WTCUPTI_SASS_GET_PROPERTIES_BYTES WTCUPTI_UPTO(struct wtcupti_sass_get_properties, metric)
-typedef wtcupti_result (*wtcupti_sass_get_properties_fn)(struct wtcupti_sass_get_properties *params);
+typedef wtcupti_result (*wtcupti_sass_get_properties_fn)(
+        struct wtcupti_sass_get_properties *params);
 
 /* cuptiSassMetricsSetConfig */
 struct wtcupti_sass_set_config {
@@ -655,8 +697,10 @@ struct wtcupti_sass_get_data_properties {
 	size_t records; /* out */
 	size_t instances; /* out */
 };
-#define WTCUPTI_SASS_GET_DATA_PROPERTIES_BYTES WTCUPTI_UPTO(struct wtcupti_sass_get_data_properties, instances)
-typedef wtcupti_result (*wtcupti_sass_get_data_properties_fn)(struct wtcupti_sass_get_data_properties *params);
+#define WTCUPTI_SASS_GET_DATA_PROPERTIES_BYTES                                                     \
+	WTCUPTI_UPTO(struct wtcupti_sass_get_data_properties, instances)
+typedef wtcupti_result (*wtcupti_sass_get_data_properties_fn)(
+        struct wtcupti_sass_get_data_properties *params);
 
 /* cuptiSassMetricsFlushData. The vendor's size ends before `data`. */
 struct wtcupti_sass_flush_data {

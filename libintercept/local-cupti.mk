@@ -10,6 +10,7 @@ wt_cupti_sources = \
 	libintercept/cupti.h \
 	libintercept/cupti.c \
 	libintercept/cupti_calls.c \
+	libintercept/clock_read.c \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_find.c \
 	libintercept/cupti_flush.c \
@@ -29,6 +30,7 @@ tests_unit_test_share_SOURCES = \
 	tests/unit/test_share.c \
 	libintercept/cupti.c \
 	libintercept/cupti_calls.c \
+	libintercept/clock_read.c \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_records.c \

@@ -25,17 +25,6 @@ typedef wtcu_result (*ctx_synchronize_fn)(void);
 
 /* ---- its life */
 
-uint32_t wt_profile_wish(void)
-{
-	const char *given = secure_getenv("WAVETAP_PROFILE");
-	char *end = NULL;
-	long wish = given ? wt_libc_strtol(given, &end, 10) : 0;
-
-	if (!given || end == given || *end || wish < 1 || wish > (long)WT_PROFILE_LAUNCHES_MAX)
-		return 0;
-	return (uint32_t)wish;
-}
-
 static uint64_t warmup_ns(void)
 {
 	const char *given = secure_getenv("WAVETAP_PROFILE_WARMUP_MS");

@@ -36,8 +36,6 @@
 #include "libintercept/cupti_profiler_abi.h"
 #include "libintercept/internal.h"
 
-#define WT_PROFILE_LAUNCHES_MAX 1000u /* WAVETAP_PROFILE */
-
 /*
  * STEADY STATE. Nothing is profiled before the process has launched for so long; then every
  * configuration that has had so many launches, and once no new configuration has come for so long,
@@ -73,9 +71,6 @@ static inline bool wt_profile_is_on(void)
 }
 
 /* ---- profile.c: for the hooks */
-
-/* What WAVETAP_PROFILE asks for, 0 if nothing or nonsense. */
-uint32_t wt_profile_wish(void);
 
 /* Once the segment is there. */
 void wt_profile_start(struct wt_view *view);

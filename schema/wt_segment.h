@@ -306,4 +306,31 @@ static inline const char *wt_reason_text(unsigned reason)
 	return reason < WT_REASON_MAX ? text[reason] : NULL;
 }
 
+/* The same for samplers: what became of it, and what to do. */
+static inline const char *wt_sampler_text(unsigned state)
+{
+	static const char *const text[WT_SAMPLER_MAX] = {
+	        [WT_SAMPLER_STARTING] = "setting up",
+	        [WT_SAMPLER_SAMPLING] = "sampling",
+	        [WT_SAMPLER_ENDED] = "ended in good order",
+	        [WT_SAMPLER_NO_CUPTI] =
+	                "no libcupti with PM sampling was found (CUDA 12.6 or newer; set "
+	                "WAVETAP_CUPTI to its path)",
+	        [WT_SAMPLER_NO_PERMISSION] =
+	                "counters are for administrators alone here (run as root or with "
+	                "CAP_SYS_ADMIN, or load the nvidia module with "
+	                "NVreg_RestrictProfilingToAdminUsers=0)",
+	        [WT_SAMPLER_BUSY] = "somebody else has the device's counters",
+	        [WT_SAMPLER_UNSUPPORTED] = "this device, driver or libcupti has no PM sampling",
+	        [WT_SAMPLER_TIMEOUT] = "the driver did not answer in time: given up",
+	        [WT_SAMPLER_OVERFLOW] =
+	                "the hardware's buffer ran over three times in a row: given up",
+	        [WT_SAMPLER_FAILED] = "CUPTI failed",
+	        [WT_SAMPLER_NO_DRIVER] = "there is no NVIDIA driver",
+	        [WT_SAMPLER_NO_DEVICE] = "there is no such device",
+	};
+
+	return state < WT_SAMPLER_MAX ? text[state] : NULL;
+}
+
 #endif /* WT_SEGMENT_H */

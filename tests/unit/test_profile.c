@@ -55,17 +55,6 @@ static bool is_closed(void)
 
 static void test_refusals(void)
 {
-	static const struct {
-		const char *value;
-		uint32_t wish;
-	} wishes[] = {{"1", 1},  {"1000", 1000}, {"1001", 0}, {"0", 0},
-	              {"-1", 0}, {"", 0},        {"5x", 0},   {"many", 0}};
-
-	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
-		setenv("WAVETAP_PROFILE", wishes[i].value, 1);
-		ok(wt_profile_wish() == wishes[i].wish, "WAVETAP_PROFILE=\"%s\"", wishes[i].value);
-	}
-	unsetenv("WAVETAP_PROFILE");
 	start(0);
 	ok(!wt_profile_is_on() && mock_state() == WT_PROFILE_OFF, "not asked for: off");
 	ok(launches(100, 3, 100 * MS) && !mock.calls && !mock_records(WT_KIND_OVERHEAD),
