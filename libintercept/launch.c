@@ -75,6 +75,8 @@ static void finish(struct wt_launch *launch, enum wt_profile_role role, int resu
 {
 	launch->return_ns = wt_now_ns();
 	launch->result = result;
+	if (__builtin_expect(role, 0))
+		launch->flags |= wt_profile_flags(role);
 	append(launch);
 	if (__builtin_expect(role, 0))
 		wt_profile_end(role, launch);

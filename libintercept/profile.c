@@ -265,6 +265,8 @@ static bool start_profiler(struct wt_profile_run *run, enum wt_profile_role role
 	code = synchronize();
 	if (code) {
 		wt_profile_stop(run, WT_PROFILE_FAILED, (uint64_t)code);
+		if (synchronize())
+			wt_profile_session_abandon(&run->session);
 		return false;
 	}
 	code = role == WT_PROFILE_RANGE ? wt_profile_range_start(&run->session)
@@ -503,22 +505,34 @@ static bool stop_sass(struct wt_profile_run *run, const struct wt_launch *launch
 	return true;
 }
 
+/* Waits for the kernel. An error is the application's, and its next call will tell it; one that stays
+ * means that the context is broken. False then: CUPTI is not to be called any more. */
+static bool await_kernel(struct wt_profile_run *run, const struct wt_launch **launch)
+{
+	int error = *launch ? synchronize() : WTCU_SUCCESS;
+
+	if (!error)
+		return true;
+	*launch = NULL;
+	wt_profile_stop(run, WT_PROFILE_FAILED, (uint64_t)error);
+	if (!synchronize())
+		return true;
+	wt_profile_session_abandon(&run->session);
+	return false;
+}
+
 /* Both ways out of a turn. `launch` NULL: it failed. */
 static void end_turn(struct wt_profile_run *run, enum wt_profile_role role,
                      const struct wt_launch *launch)
 {
 	struct wt_profile_config *config = run->turn.config;
 	int cancel_state = run->turn.cancel_state, saved_errno = errno;
-	int error = launch ? synchronize() : WTCU_SUCCESS;
+	bool is_usable = await_kernel(run, &launch), has_result = false;
 	uint64_t end_ns = wt_now_ns(), tries = wt_load_relaxed(&config->tries_left);
-	bool has_result;
 
-	if (error) { /* the kernel's own: the application's next call will tell */
-		wt_profile_stop(run, WT_PROFILE_FAILED, (uint64_t)error);
-		launch = NULL;
-	}
-	has_result =
-	        role == WT_PROFILE_RANGE ? stop_range(run, launch, end_ns) : stop_sass(run, launch);
+	if (is_usable)
+		has_result = role == WT_PROFILE_RANGE ? stop_range(run, launch, end_ns)
+		                                      : stop_sass(run, launch);
 	if (!has_result && tries)
 		wt_store_relaxed(&config->tries_left, tries - 1);
 	add_cost(run, run->turn.start_ns);

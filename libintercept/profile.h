@@ -81,6 +81,13 @@ enum wt_profile_role wt_profile_begin(const struct wt_launch *launch);
 /* After it: must it be made again? Then *role says what it is now. */
 bool wt_profile_again(enum wt_profile_role *role, int result);
 
+static inline uint32_t wt_profile_flags(enum wt_profile_role role)
+{
+	return role == WT_PROFILE_RANGE  ? WT_FLAG_PROFILED
+	       : role == WT_PROFILE_SASS ? WT_FLAG_PATCHED
+	                                 : 0;
+}
+
 /* After its record was appended. */
 void wt_profile_end(enum wt_profile_role role, const struct wt_launch *launch);
 
@@ -212,7 +219,9 @@ enum wt_profile_metric {
 struct wt_profile_range {
 	struct wtcupti_host_object *host; /* kept when closed, for its chip */
 	struct wtcupti_range_object *object; /* NULL = not open */
+	bool is_started;
 	struct wt_profile_bytes config, image;
+	const char *names[WT_PROFILE_METRICS];
 	uint32_t metrics; /* of enum wt_profile_metric, the first so many */
 	uint32_t passes;
 };
@@ -252,6 +261,9 @@ struct wt_profile_place {
 int wt_profile_session_open(struct wt_profile_session *session, enum wt_profile_role role,
                             const struct wt_profile_place *place);
 int wt_profile_session_close(struct wt_profile_session *session);
+
+/* The context is broken, and nothing will run in it: whatever is open in it stays as it is. */
+void wt_profile_session_abandon(struct wt_profile_session *session);
 
 int wt_profile_range_open(struct wt_profile_session *session);
 int wt_profile_range_close(struct wt_profile_session *session);

@@ -13,13 +13,12 @@
 
 #define RANGES_MAX 16 /* our launch is one; more mean that somebody else launched */
 
-static const char *metric_names[WT_PROFILE_METRICS] = {
+static const char *const metric_names[WT_PROFILE_METRICS] = {
         [WT_PROFILE_ACTIVE_SUM] = "sm__cycles_active.sum",
         [WT_PROFILE_ACTIVE_MIN] = "sm__cycles_active.min",
         [WT_PROFILE_ACTIVE_MAX] = "sm__cycles_active.max",
         [WT_PROFILE_ELAPSED] = "sm__cycles_elapsed.max",
         [WT_PROFILE_WARPS] = "sm__warps_active.avg",
-        [WT_PROFILE_TENSOR] = "sm__pipe_tensor_cycles_active.avg",
         [WT_PROFILE_DRAM_READ] = "dram__bytes_read.sum",
         [WT_PROFILE_DRAM_WRITE] = "dram__bytes_write.sum",
 };
@@ -84,8 +83,14 @@ static int get_config(struct wt_profile_session *session)
 	return code;
 }
 
+/* What to try, the best first: how many metrics, and what the tensor pipe is called. */
+struct choice {
+	uint32_t metrics;
+	const char *tensor;
+};
+
 static int make_host(struct wt_profile_session *session, const char *chip_name,
-                     const uint8_t *availability, uint32_t metrics)
+                     const uint8_t *availability, const struct choice *choice)
 {
 	struct wt_profile_range *range = &session->range;
 	struct wtcupti_host_initialize initialize = {
@@ -96,15 +101,17 @@ static int make_host(struct wt_profile_session *session, const char *chip_name,
 	};
 	struct wtcupti_host_config_add_metrics add = {
 	        .struct_size = WTCUPTI_HOST_CONFIG_ADD_METRICS_BYTES,
-	        .names = metric_names,
-	        .count = metrics,
+	        .names = range->names,
+	        .count = choice->metrics,
 	};
 	int code = session->api.host_initialize(&initialize);
 
 	if (code)
 		return code;
 	range->host = add.object = initialize.object;
-	range->metrics = metrics;
+	range->metrics = choice->metrics;
+	for (int i = 0; i < WT_PROFILE_METRICS; i++)
+		range->names[i] = i == WT_PROFILE_TENSOR ? choice->tensor : metric_names[i];
 	code = session->api.host_add_metrics(&add);
 	if (!code)
 		code = get_config(session);
@@ -117,8 +124,13 @@ static int make_host(struct wt_profile_session *session, const char *chip_name,
 
 static int choose_metrics(struct wt_profile_session *session)
 {
-	static const uint32_t choices[] = {WT_PROFILE_METRICS, WT_PROFILE_DRAM_READ,
-	                                   WT_PROFILE_METRICS_NEEDED};
+	static const char tensor[] = "sm__pipe_tensor_cycles_active.avg";
+	static const char hmma[] = "sm__pipe_tensor_op_hmma_cycles_active.avg";
+	static const struct choice choices[] = {{WT_PROFILE_METRICS, tensor},
+	                                        {WT_PROFILE_METRICS, hmma},
+	                                        {WT_PROFILE_TENSOR + 1, tensor},
+	                                        {WT_PROFILE_TENSOR + 1, hmma},
+	                                        {WT_PROFILE_METRICS_NEEDED, tensor}};
 	struct wtcupti_device_get_chip_name chip = {
 	        .struct_size = WTCUPTI_DEVICE_GET_CHIP_NAME_BYTES,
 	        .device_index = (size_t)session->device,
@@ -131,7 +143,7 @@ static int choose_metrics(struct wt_profile_session *session)
 	if (!code) {
 		code = WTCUPTI_ERROR_NOT_SUPPORTED;
 		for (size_t i = 0; code && i < sizeof(choices) / sizeof(choices[0]); i++)
-			code = make_host(session, chip.chip_name, availability.memory, choices[i]);
+			code = make_host(session, chip.chip_name, availability.memory, &choices[i]);
 	}
 	wt_profile_unmap(&availability);
 	if (!code)
@@ -158,7 +170,7 @@ static int make_image(struct wt_profile_session *session)
 	struct wtcupti_range_get_counter_data_size size = {
 	        .struct_size = WTCUPTI_RANGE_GET_COUNTER_DATA_SIZE_BYTES,
 	        .object = session->range.object,
-	        .names = metric_names,
+	        .names = session->range.names,
 	        .count = session->range.metrics,
 	        .max_ranges = RANGES_MAX,
 	        .max_tree_nodes = RANGES_MAX,
@@ -217,24 +229,36 @@ int wt_profile_range_open(struct wt_profile_session *session)
 	return code;
 }
 
+static int stop(struct wt_profile_session *session)
+{
+	struct wtcupti_range_stop stop = {
+	        .struct_size = WTCUPTI_RANGE_STOP_BYTES,
+	        .object = session->range.object,
+	};
+	int code = session->api.range_stop(&stop);
+
+	session->range.is_started = code != 0;
+	return code;
+}
+
+/* A stop that failed is tried again: running, it goes on to serialise all launches. */
 int wt_profile_range_close(struct wt_profile_session *session)
 {
 	struct wtcupti_range_disable disable = {
 	        .struct_size = WTCUPTI_RANGE_DISABLE_BYTES,
 	        .object = session->range.object,
 	};
-	struct wtcupti_range_stop stop = {
-	        .struct_size = WTCUPTI_RANGE_STOP_BYTES,
-	        .object = session->range.object,
-	};
-	int code = session->range.object ? session->api.range_disable(&disable) : 0;
+	int code = 0, stop_code = session->range.is_started ? stop(session) : 0;
 
-	/* Left running it would go on to serialise: once more, should it be that a stop had failed. */
-	if (code && !session->api.range_stop(&stop))
-		session->api.range_disable(&disable);
+	if (session->range.object && !stop_code)
+		code = session->api.range_disable(&disable);
+	if (stop_code || code) { /* CUPTI may still use the image */
+		wt_profile_session_abandon(session);
+		return stop_code ? stop_code : code;
+	}
 	session->range.object = NULL;
 	wt_profile_unmap(&session->range.image);
-	return code;
+	return 0;
 }
 
 /* ---- around a launch */
@@ -247,7 +271,10 @@ int wt_profile_range_start(struct wt_profile_session *session)
 	};
 	int code = init_image(session);
 
-	return code ? code : session->api.range_start(&start);
+	if (!code)
+		code = session->api.range_start(&start);
+	session->range.is_started = !code;
+	return code;
 }
 
 static int evaluate(struct wt_profile_session *session, double *values)
@@ -257,7 +284,7 @@ static int evaluate(struct wt_profile_session *session, double *values)
 	        .object = session->range.host,
 	        .image = session->range.image.memory,
 	        .image_bytes = session->range.image.bytes,
-	        .names = metric_names,
+	        .names = session->range.names,
 	        .count = session->range.metrics,
 	        .values = values,
 	};
@@ -270,10 +297,6 @@ static int evaluate(struct wt_profile_session *session, double *values)
 int wt_profile_range_stop(struct wt_profile_session *session, double values[WT_PROFILE_METRICS],
                           size_t *ret_ranges)
 {
-	struct wtcupti_range_stop stop = {
-	        .struct_size = WTCUPTI_RANGE_STOP_BYTES,
-	        .object = session->range.object,
-	};
 	struct wtcupti_range_decode_data decode = {
 	        .struct_size = WTCUPTI_RANGE_DECODE_DATA_BYTES,
 	        .object = session->range.object,
@@ -283,7 +306,7 @@ int wt_profile_range_stop(struct wt_profile_session *session, double values[WT_P
 	        .image = session->range.image.memory,
 	        .image_bytes = session->range.image.bytes,
 	};
-	int code = session->api.range_stop(&stop);
+	int code = stop(session);
 
 	*ret_ranges = 0;
 	if (!code)

@@ -59,6 +59,15 @@ static bool is_alive(const struct wt_profile_session *session)
 	       id == session->context_id;
 }
 
+void wt_profile_session_abandon(struct wt_profile_session *session)
+{
+	session->open = WT_PROFILE_NOT;
+	session->is_sass_enabled = false;
+	session->range.is_started = false;
+	session->range.object = NULL; /* CUPTI keeps the image: it is not unmapped */
+	session->range.image = (struct wt_profile_bytes){0};
+}
+
 int wt_profile_session_close(struct wt_profile_session *session)
 {
 	enum wt_profile_role open = session->open;
@@ -69,8 +78,7 @@ int wt_profile_session_close(struct wt_profile_session *session)
 	if (open != WT_PROFILE_RANGE)
 		return 0;
 	if (!is_alive(session)) { /* what was in the context went with it */
-		session->range.object = NULL;
-		wt_profile_unmap(&session->range.image);
+		wt_profile_session_abandon(session);
 		return 0;
 	}
 	return wt_profile_range_close(session);

@@ -333,4 +333,36 @@ static inline const char *wt_sampler_text(unsigned state)
 	return state < WT_SAMPLER_MAX ? text[state] : NULL;
 }
 
+/* And for profiling. */
+static inline const char *wt_profile_text(unsigned state)
+{
+	static const char *const text[WT_PROFILE_MAX] = {
+	        [WT_PROFILE_OFF] = "not asked for",
+	        [WT_PROFILE_WAITING] =
+	                "waits for the steady state: a second of launches, and 50 of "
+	                "a configuration or two seconds without a new one",
+	        [WT_PROFILE_ON] = "profiling",
+	        [WT_PROFILE_DONE] = "all configurations that came lately have theirs",
+	        [WT_PROFILE_NO_PERMISSION] =
+	                "counters are for administrators alone here (run as root or with "
+	                "CAP_SYS_ADMIN, or load the nvidia module with "
+	                "NVreg_RestrictProfilingToAdminUsers=0)",
+	        [WT_PROFILE_BUSY] = "somebody else has the device's counters",
+	        [WT_PROFILE_UNSUPPORTED] =
+	                "this device, driver or libcupti has no range profiler, or CUPTI "
+	                "is not recording",
+	        [WT_PROFILE_FAILED] = "CUPTI failed, or the program's own work on the device",
+	        [WT_PROFILE_WORLD] = "refused: one of several ranks, which wait for each other",
+	        [WT_PROFILE_COLLECTIVE] = "ended: a collective ran, and waits for other processes",
+	        [WT_PROFILE_COOPERATIVE] = "ended: a cooperative kernel was launched",
+	        [WT_PROFILE_CONCURRENT] =
+	                "ended: kernels ran beside each other, or were launched into two streams "
+	                "without an order that could be seen",
+	        [WT_PROFILE_HOST_FUNCTION] =
+	                "ended: a host function was launched; waiting for it could hang",
+	};
+
+	return state < WT_PROFILE_MAX ? text[state] : NULL;
+}
+
 #endif /* WT_SEGMENT_H */
