@@ -131,6 +131,17 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
 	return data;
 }
 
+void prof_row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first)
+{
+	double *v = row->value[counter];
+
+	v[PROF_SUM] += value;
+	if (is_first || value < v[PROF_MIN])
+		v[PROF_MIN] = value;
+	if (is_first || value > v[PROF_MAX])
+		v[PROF_MAX] = value;
+}
+
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set)
 {
 	struct prof_data *data = (void *)image;
