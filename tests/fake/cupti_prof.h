@@ -111,6 +111,9 @@ void prof_check_initialized(const char *call);
 		return result;                                                                     \
 	}
 
+/* Why devices can't be profiled at all (WTFAKE_UNSUPPORTED), or 0. */
+wtcupti_result prof_unsupported(void);
+
 /* ---- who has the counters of a device (cupti_pm_file.c) --------------------------- */
 
 struct fake_device_facts;

@@ -155,6 +155,8 @@ static wtcupti_result enable(const char *call, struct wtcupti_range_enable *p)
 	if (!cupti.driver->context_id(p->context, &id, &device) ||
 	    !cupti.driver->device(device, &facts))
 		return WTCUPTI_ERROR_INVALID_CONTEXT;
+	if (prof_unsupported())
+		return prof_unsupported();
 	if (prof_range_is_enabled(device) || prof_sass_is_enabled(device))
 		return WTCUPTI_ERROR_INVALID_OPERATION;
 	result = prof_device_take(&facts);

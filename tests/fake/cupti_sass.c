@@ -249,8 +249,7 @@ static wtcupti_result disable(const char *call, struct wtcupti_sass_disable *p)
 	struct config *config = enabled_of(call, p->context);
 
 	pthread_mutex_lock(&cupti_lock);
-	p->dropped_records =
-	        function_count(config) * instruction_count() * instance_count(config);
+	p->dropped_records = function_count(config) * instruction_count() * instance_count(config);
 	forget(config);
 	config->is_enabled = false;
 	enabled_count--;
@@ -334,8 +333,7 @@ __attribute__((destructor)) static void tell_left(void)
 
 PROF_FN(cuptiSassMetricsGetNumOfMetrics, sass_get_num_of_metrics,
         WTCUPTI_SASS_GET_NUM_OF_METRICS_BYTES,
-        p->chip_name ? (p->count = METRIC_COUNT, WTCUPTI_SUCCESS)
-                     : WTCUPTI_ERROR_INVALID_PARAMETER)
+        p->chip_name ? (p->count = METRIC_COUNT, WTCUPTI_SUCCESS) : WTCUPTI_ERROR_INVALID_PARAMETER)
 PROF_FN(cuptiSassMetricsGetMetrics, sass_get_metrics, WTCUPTI_SASS_GET_METRICS_BYTES,
         get_metrics(call, p))
 PROF_FN(cuptiSassMetricsGetProperties, sass_get_properties, WTCUPTI_SASS_GET_PROPERTIES_BYTES,

@@ -165,8 +165,7 @@ NVML_FN(nvmlDeviceGetCurrentClocksThrottleReasons, true,
 NVML_FN(nvmlDeviceGetPowerUsage, true, (wtnvml_device device, uint32_t *mw),
         number(device, "WTFAKE_NVML_POWER_MW", 350000, mw))
 NVML_FN(nvmlDeviceGetTemperature, true, (wtnvml_device device, int sensor, uint32_t *celsius),
-        sensor ? WTNVML_ERROR_INVALID_ARGUMENT
-               : number(device, "WTFAKE_NVML_CELSIUS", 45, celsius))
+        sensor ? WTNVML_ERROR_INVALID_ARGUMENT : number(device, "WTFAKE_NVML_CELSIUS", 45, celsius))
 NVML_FN(nvmlDeviceGetComputeRunningProcesses_v3, true,
         (wtnvml_device device, uint32_t *count, struct wtnvml_process *list),
         processes(device, count, list))

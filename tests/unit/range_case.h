@@ -25,8 +25,7 @@ struct range_api {
 	wtcupti_range_push_fn cuptiRangeProfilerPushRange;
 	wtcupti_range_decode_data_fn cuptiRangeProfilerDecodeData;
 	wtcupti_range_get_counter_data_size_fn cuptiRangeProfilerGetCounterDataSize;
-	wtcupti_range_counter_data_image_initialize_fn
-	        cuptiRangeProfilerCounterDataImageInitialize;
+	wtcupti_range_counter_data_image_initialize_fn cuptiRangeProfilerCounterDataImageInitialize;
 	wtcupti_range_get_counter_data_info_fn cuptiRangeProfilerGetCounterDataInfo;
 	wtcupti_range_get_range_info_fn cuptiRangeProfilerCounterDataGetRangeInfo;
 };

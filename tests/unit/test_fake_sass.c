@@ -44,10 +44,10 @@ static void bind(void)
 
 static wtcupti_result configure(uint8_t granularity)
 {
-	struct wtcupti_sass_get_properties properties = {
-	        .struct_size = WTCUPTI_SASS_GET_PROPERTIES_BYTES,
-	        .chip_name = "GH100",
-	        .name = "smsp__sass_inst_executed"};
+	struct wtcupti_sass_get_properties properties = {.struct_size =
+	                                                         WTCUPTI_SASS_GET_PROPERTIES_BYTES,
+	                                                 .chip_name = "GH100",
+	                                                 .name = "smsp__sass_inst_executed"};
 	struct wtcupti_sass_config config = {.granularity = granularity};
 	struct wtcupti_sass_set_config set = {
 	        .struct_size = WTCUPTI_SASS_SET_CONFIG_BYTES, .count = 1, .configs = &config};
@@ -62,7 +62,8 @@ static wtcupti_result configure(uint8_t granularity)
 
 static void enable(void)
 {
-	struct wtcupti_sass_enable enable = {.struct_size = WTCUPTI_SASS_ENABLE_BYTES, .is_lazy = 1};
+	struct wtcupti_sass_enable enable = {.struct_size = WTCUPTI_SASS_ENABLE_BYTES,
+	                                     .is_lazy = 1};
 
 	MUST(sass_enable(&enable));
 }
