@@ -131,6 +131,17 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
 	return data;
 }
 
+void prof_row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first)
+{
+	double *v = row->value[counter];
+
+	v[PROF_SUM] += value;
+	if (is_first || value < v[PROF_MIN])
+		v[PROF_MIN] = value;
+	if (is_first || value > v[PROF_MAX])
+		v[PROF_MAX] = value;
+}
+
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set)
 {
 	struct prof_data *data = (void *)image;
@@ -198,31 +209,51 @@ static wtcupti_result chip_name(const char *call, struct wtcupti_device_get_chip
 	return WTCUPTI_SUCCESS;
 }
 
-/* WTFAKE_UNSUPPORTED=vgpu|sli|cc|cmp|wsl|architecture: what keeps profiling from working. */
-static wtcupti_result device_supported(struct wtcupti_profiler_device_supported *p)
+/* WTFAKE_UNSUPPORTED=NAME: what keeps profiling from working. No flag tells of MIG. */
+static const struct {
+	const char *name;
+	wtcupti_result result;
+	size_t flag; /* offset, or 0 */
+} obstacles[] = {
+#define FLAG(member) offsetof(struct wtcupti_profiler_device_supported, member)
+        {"architecture", WTCUPTI_ERROR_NOT_SUPPORTED, FLAG(architecture)},
+        {"sli", WTCUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, FLAG(sli)},
+        {"vgpu", WTCUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, FLAG(vgpu)},
+        {"cc", WTCUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, FLAG(confidential_compute)},
+        {"cmp", WTCUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, FLAG(cmp)},
+        {"wsl", WTCUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, FLAG(wsl)},
+        {"mig", WTCUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, 0},
+#undef FLAG
+};
+#define OBSTACLE_COUNT (sizeof(obstacles) / sizeof(obstacles[0]))
+
+wtcupti_result prof_unsupported(void)
 {
 	const char *why = getenv("WTFAKE_UNSUPPORTED");
+
+	for (size_t i = 0; why && i < OBSTACLE_COUNT; i++)
+		if (!strcmp(why, obstacles[i].name))
+			return obstacles[i].result;
+	return WTCUPTI_SUCCESS;
+}
+
+static wtcupti_result device_supported(struct wtcupti_profiler_device_supported *p)
+{
+	wtcupti_result unsupported = prof_unsupported();
 	struct fake_device_facts facts;
-	struct {
-		const char *name;
-		int32_t *level;
-	} levels[] = {
-	        {"architecture", &p->architecture}, {"sli", &p->sli}, {"vgpu", &p->vgpu},
-	        {"cc", &p->confidential_compute},   {"cmp", &p->cmp}, {"wsl", &p->wsl},
-	};
 
 	if (!cupti.driver->device((uint32_t)p->device, &facts))
 		return WTCUPTI_ERROR_INVALID_DEVICE;
-	p->is_supported = WTCUPTI_SUPPORT_YES;
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		bool bad = why && !strcmp(why, levels[i].name);
+	p->is_supported = unsupported || (p->api == WTCUPTI_API_PM_SAMPLING && !prof_has_pm())
+	                          ? WTCUPTI_SUPPORT_NONE
+	                          : WTCUPTI_SUPPORT_YES;
+	for (size_t i = 0; i < OBSTACLE_COUNT; i++) {
+		int32_t level = obstacles[i].result == unsupported ? WTCUPTI_SUPPORT_NONE
+		                                                   : WTCUPTI_SUPPORT_YES;
 
-		*levels[i].level = bad ? WTCUPTI_SUPPORT_NONE : WTCUPTI_SUPPORT_YES;
-		if (bad)
-			p->is_supported = WTCUPTI_SUPPORT_NONE;
+		if (obstacles[i].flag)
+			memcpy((char *)p + obstacles[i].flag, &level, sizeof(level));
 	}
-	if (p->api == WTCUPTI_API_PM_SAMPLING && !prof_has_pm())
-		p->is_supported = WTCUPTI_SUPPORT_NONE;
 	return WTCUPTI_SUCCESS;
 }
 

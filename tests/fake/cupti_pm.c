@@ -59,6 +59,8 @@ static wtcupti_result enable(const char *call, struct wtcupti_pm_enable *p)
 	prof_check_initialized(call);
 	if (!cupti.driver->device((uint32_t)p->device_index, &facts))
 		return WTCUPTI_ERROR_INVALID_DEVICE;
+	if (prof_unsupported())
+		return prof_unsupported();
 	if (!prof_has_pm())
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
 	for (o = objects; o; o = o->next)

@@ -83,6 +83,8 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
                                int profiler_type);
 /* The set of named metrics; fatal if one has no such name. */
 prof_set prof_set_of(const char *call, const char *const *names, size_t count);
+/* Adds a value of one instance to the sum, least and greatest of a counter. */
+void prof_row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first);
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set);
 
 /* ---- what no client may do --------------------------------------------------------- */
@@ -109,6 +111,9 @@ void prof_check_initialized(const char *call);
 		return result;                                                                     \
 	}
 
+/* Why devices can't be profiled at all (WTFAKE_UNSUPPORTED), or 0. */
+wtcupti_result prof_unsupported(void);
+
 /* ---- who has the counters of a device (cupti_pm_file.c) --------------------------- */
 
 struct fake_device_facts;
@@ -132,5 +137,11 @@ int64_t prof_gpu_read(struct prof_gpu *gpu, int64_t want_ns);
 void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, struct prof_row *row);
 /* Clock of the SMs, cycles per ns: the device's, or WTFAKE_SM_CLOCK_MHZ. */
 double prof_clock_ghz(const struct fake_device_facts *facts);
+
+/* ---- profiling kernels (cupti_range.c, cupti_sass.c) --------------------------------- */
+
+/* The range profiler is enabled there; SASS metrics are. */
+bool prof_range_is_enabled(uint32_t device);
+bool prof_sass_is_enabled(uint32_t device);
 
 #endif /* FAKE_CUPTI_PROF_H */

@@ -83,7 +83,8 @@ void pm_host(struct pm_session *s, const char *names)
 
 void pm_enable(struct pm_session *s)
 {
-	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES};
+	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES,
+	                                   .device_index = s->device_index};
 
 	MUST(pm.cuptiPmSamplingEnable(&enable));
 	s->object = enable.object;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/fake/fake_counters.h"
 #include "tests/tap.h"
 #include "tests/unit/pm_case.h"
 
@@ -38,9 +39,11 @@ enum {
 	V_FIRST_END,
 	V_TRUTH_BUSY,
 	V_TRUTH_START,
+	V_TRUTH_END, /* of the last kernel in the file */
 	V_RESULT
 };
 
+static size_t sampled_device;
 static char pm_path[] = "/tmp/wtfake-pm-XXXXXX";
 static struct case_found got;
 
@@ -86,10 +89,12 @@ static void truth_sum(void)
 	while (file && fgets(line, sizeof(line), file)) {
 		const char *busy = strstr(line, "\"busy_sm_ns\":");
 		const char *start = strstr(line, "\"start_ns\":");
+		const char *end = strstr(line, "\"end_ns\":");
 
-		if (!busy || !start)
+		if (!busy || !start || !end)
 			continue;
 		found->value[V_TRUTH_BUSY] += strtoll(busy + 13, NULL, 10);
+		found->value[V_TRUTH_END] = strtoll(end + 9, NULL, 10);
 		if (!found->value[V_TRUTH_START])
 			found->value[V_TRUTH_START] = strtoll(start + 11, NULL, 10);
 	}
@@ -127,7 +132,7 @@ static void process_go(int go)
 
 static void sample(void (*application)(void), uint64_t interval_ns, uint32_t max_samples)
 {
-	struct pm_session s = {0};
+	struct pm_session s = {.device_index = sampled_device};
 	struct sums sums = {0};
 	int go, status;
 	pid_t pid = process_new(application, &go);
@@ -236,6 +241,43 @@ static void case_streams(void)
 	sample(app_streams, 10000, 500);
 }
 
+/* All SMs have a block of the first kernel, then of both, then of the second. */
+static void app_overlap(void)
+{
+	wtcu_function f = case_start("block_ns=200000000 regs=16");
+	wtcu_stream stream[2];
+
+	for (int i = 0; i < 2; i++)
+		MUST(api.cuStreamCreate(&stream[i], 1));
+	MUST(case_launch(f, SMS, 64, stream[0]));
+	usleep(500);
+	MUST(case_launch(f, SMS, 64, stream[1]));
+	MUST(api.cuCtxSynchronize());
+}
+
+/* The process sees a single device, which is the host's second. */
+static void app_second_device(void)
+{
+	setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+	app_one();
+}
+
+static void case_overlap(void)
+{
+	sample(app_overlap, 50000, 500);
+}
+
+static void case_first_device(void)
+{
+	sample(app_second_device, 50000, 500);
+}
+
+static void case_second_device(void)
+{
+	sampled_device = 1;
+	sample(app_second_device, 50000, 500);
+}
+
 static void case_one(void)
 {
 	sample(app_one, 50000, 500);
@@ -306,6 +348,54 @@ static void case_busy(void)
 	found->value[3] = pm.cuptiPmSamplingEnable(&again); /* its last owner is dead */
 }
 
+/* The range profiler of an application, while its device is sampled. */
+static void app_range(void)
+{
+	struct wtcupti_profiler_initialize init = {WTCUPTI_PROFILER_INITIALIZE_BYTES, NULL};
+	struct wtcupti_range_enable enable = {.struct_size = WTCUPTI_RANGE_ENABLE_BYTES};
+	wtcupti_range_enable_fn range_enable;
+
+	pm_bind();
+	*(void **)&range_enable = case_symbol("cuptiRangeProfilerEnable");
+	case_start("block_ns=1000");
+	MUST(pm.cuptiProfilerInitialize(&init));
+	_exit(range_enable(&enable));
+}
+
+static void case_range(void)
+{
+	struct pm_session s = {0};
+	int go, status;
+	pid_t other = process_new(app_range, &go);
+
+	pm_bind();
+	pm_begin(&s, ALL, 10000, 100);
+	process_go(go);
+	waitpid(other, &status, 0);
+	found->value[0] = WEXITSTATUS(status);
+}
+
+/* A process that ends without having put anything away. */
+static void app_leave(void)
+{
+	struct pm_session s = {0};
+
+	setenv("WTFAKE_COUNTERS", getenv("COUNTERS"), 1);
+	pm_bind();
+	pm_begin(&s, ALL, 10000, 100);
+	exit(0);
+}
+
+static void case_left(void)
+{
+	int go, status;
+	pid_t pid = process_new(app_leave, &go);
+
+	process_go(go);
+	waitpid(pid, &status, 0);
+	found->value[0] = status;
+}
+
 static void case_enable(void)
 {
 	found->value[0] = enable_only();
@@ -345,6 +435,28 @@ static void run(const char *env, void (*fn)(void), const char *what)
 	is_i64(case_run(words, fn, &got), 0, what);
 }
 
+/* The counters' file of a process that ended with PM sampling on. */
+static void check_left(void)
+{
+	char path[] = "/tmp/wtfake-counters-XXXXXX";
+	static struct fake_counters counters;
+	uint64_t left = 0;
+	FILE *file;
+
+	case_must(mkstemp(path) < 0, "mkstemp");
+	setenv("COUNTERS", path, 1);
+	run("X=", case_left, "a process that ends while it samples");
+	is_i64(got.value[0], 0, "ends well");
+	file = fopen(path, "rb");
+	case_must(!file || fread(&counters, sizeof(counters), 1, file) != 1, "counters");
+	fclose(file);
+	for (int i = 0; i < FAKE_COUNTERS_MAX; i++)
+		if (!strcmp(counters.counter[i].name, "pm_left_started"))
+			left = counters.counter[i].value;
+	is_i64((int64_t)left, 1, "but that is told");
+	unlink(path);
+}
+
 /* A sample's values are doubles, so a sum is right to much less than a ns per kernel. */
 static void is_close(int64_t value, double want, const char *what)
 {
@@ -378,9 +490,16 @@ int main(void)
 	check_truth("X=", case_graph, "a graph");
 	run("X=", case_streams, "two streams");
 	is_close(got.value[V_WARPS], 20 * 100 * 2 * 30000.0, "warps of both streams add up");
-	ok(got.value[V_ACTIVE] < got.value[V_TRUTH_BUSY],
-	   "an SM that two kernels share counts once (%lld of %lld)",
-	   (long long)got.value[V_ACTIVE], (long long)got.value[V_TRUTH_BUSY]);
+	run("X=", case_overlap, "two kernels on the same SMs");
+	is_close(got.value[V_ACTIVE],
+	         SMS * (double)(got.value[V_TRUTH_END] - got.value[V_TRUTH_START]),
+	         "active from the start of the first to the end of the second");
+	ok(got.value[V_ACTIVE] < got.value[V_TRUTH_BUSY], "which is less than both together");
+	run("WTFAKE_DEVICES=2", case_first_device, "another device than the application's");
+	is_i64(got.value[V_ACTIVE], 0, "did nothing");
+	ok(got.value[V_SAMPLES] > 0, "but was sampled");
+	run("WTFAKE_DEVICES=2", case_second_device, "the application's device, by another number");
+	is_close(got.value[V_ACTIVE], 400000, "was active");
 	run("WTFAKE_PM_OFFSET_NS=250000000 WTFAKE_PM_JITTER_NS=20000", case_one,
 	    "one block, clock off");
 	is_close(got.value[V_ACTIVE], 400000, "one SM's time");
@@ -401,6 +520,11 @@ int main(void)
 	is_i64(got.value[1], WTCUPTI_ERROR_INVALID_OPERATION, "so is this one, another way");
 	is_i64(got.value[2], 0, "when they are free another process gets them");
 	is_i64(got.value[3], 0, "a process that ended has nothing");
+	run("X=", case_range, "the range profiler beside another process that samples");
+	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY, "is told that the counters are taken");
+	check_left();
+	run("WTFAKE_UNSUPPORTED=mig", case_enable, "a part of a device");
+	is_i64(got.value[0], WTCUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "has no counters");
 	run("WTFAKE_FAIL=cuptiPmSamplingEnable:*:35", case_enable, "without the privilege");
 	is_i64(got.value[0], WTCUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "it is refused");
 	is_i64(case_run("X=", case_enable, &got), 0, "without WTFAKE_PM");
