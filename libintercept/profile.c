@@ -131,6 +131,8 @@ static enum wt_profile_state state_of(int code)
 	case WTCUPTI_ERROR_HARDWARE_BUSY:
 		return WT_PROFILE_BUSY;
 	case WTCUPTI_ERROR_API_NOT_IMPLEMENTED:
+	case WTCUPTI_ERROR_INVALID_METRIC_NAME: /* cycles and warps are needed */
+	case WTCUPTI_ERROR_INVALID_CHIP_NAME:
 	case WTCUPTI_ERROR_NOT_SUPPORTED:
 	case WTCUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
 	case WTCUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
@@ -233,14 +235,15 @@ static bool open_session(struct wt_profile_run *run, enum wt_profile_role role)
 {
 	struct wt_profile_session *session = &run->session;
 	uint64_t turn_ns = wt_load_relaxed(&run->turn_ns), now_ns = wt_profile_clock_ns();
+	bool may_switch = !session->open || !turn_ns || now_ns - turn_ns >= WT_PROFILE_SWITCH_NS;
 	struct wt_profile_place place;
 	int code;
 
-	if (!find_place(&place))
+	if ((session->open != role && !may_switch) || !find_place(&place))
 		return false;
 	if (session->open == role && session->context_id == place.context_id)
 		return true;
-	if (session->open && turn_ns && now_ns - turn_ns < WT_PROFILE_SWITCH_NS)
+	if (!may_switch)
 		return false;
 	code = wt_profile_session_open(session, role, &place);
 	if (code == WTCUPTI_ERROR_NOT_SUPPORTED && role == WT_PROFILE_SASS) {

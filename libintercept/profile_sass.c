@@ -70,10 +70,9 @@ int wt_profile_sass_close(struct wt_profile_session *session)
 	};
 	size_t dropped;
 	int code = disable(session, &dropped);
-	int unset_code = session->api.sass_unset_config(&unset);
 
 	session->is_sass_enabled = false;
-	return code ? code : unset_code;
+	return code ? code : session->api.sass_unset_config(&unset);
 }
 
 int wt_profile_sass_start(struct wt_profile_session *session)
