@@ -3,7 +3,6 @@ wt_profile_sources = \
 	libintercept/profile.c \
 	libintercept/profile_gate.c \
 	libintercept/profile_range.c \
-	libintercept/profile_sass.c \
 	libintercept/profile_session.c \
 	libintercept/profile_table.c
 wt_cupti_sources = \

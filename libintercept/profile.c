@@ -231,38 +231,33 @@ static int synchronize(void)
 }
 
 /* The session for this launch, if it is open or may be opened by now. */
-static bool open_session(struct wt_profile_run *run, enum wt_profile_role role)
+static bool open_session(struct wt_profile_run *run)
 {
 	struct wt_profile_session *session = &run->session;
 	uint64_t turn_ns = wt_load_relaxed(&run->turn_ns), now_ns = wt_profile_clock_ns();
-	bool may_switch = !session->open || !turn_ns || now_ns - turn_ns >= WT_PROFILE_SWITCH_NS;
 	struct wt_profile_place place;
 	int code;
 
-	if ((session->open != role && !may_switch) || !find_place(&place))
+	if (!find_place(&place))
 		return false;
-	if (session->open == role && session->context_id == place.context_id)
+	if (session->is_open && session->context_id == place.context_id)
 		return true;
-	if (!may_switch)
+	if (session->is_open && turn_ns && now_ns - turn_ns < WT_PROFILE_SWITCH_NS)
 		return false;
-	code = wt_profile_session_open(session, role, &place);
-	if (code == WTCUPTI_ERROR_NOT_SUPPORTED && role == WT_PROFILE_SASS) {
-		wt_log("profile: no SASS metrics here");
-		wt_store_relaxed(&session->api.has_sass, 0);
-	} else if (code) {
+	code = wt_profile_session_open(session, &place);
+	if (code)
 		fail(run, code);
-	} else {
+	else
 		set_going(run, WT_PROFILE_ON);
-	}
 	return !code;
 }
 
 /* The last steps before the launch. True: the profiler is running. */
-static bool start_profiler(struct wt_profile_run *run, enum wt_profile_role role)
+static bool start_profiler(struct wt_profile_run *run)
 {
 	int code;
 
-	if (!open_session(run, role))
+	if (!open_session(run))
 		return false;
 	/* An error of the application's: it is in its context, and its launch will tell it. */
 	code = synchronize();
@@ -272,8 +267,7 @@ static bool start_profiler(struct wt_profile_run *run, enum wt_profile_role role
 			wt_profile_session_abandon(&run->session);
 		return false;
 	}
-	code = role == WT_PROFILE_RANGE ? wt_profile_range_start(&run->session)
-	                                : wt_profile_sass_start(&run->session);
+	code = wt_profile_range_start(&run->session);
 	if (code)
 		fail(run, code);
 	return !code;
@@ -287,9 +281,9 @@ static void add_cost(struct wt_profile_run *run, uint64_t since_ns)
 		wt_add_relaxed(&run->view->producer->profile_cost_ns, now_ns - since_ns);
 }
 
-static enum wt_profile_role begin_turn(struct wt_profile_run *run, struct wt_profile_config *config,
-                                       enum wt_profile_role role)
+static enum wt_profile_role begin_turn(struct wt_profile_run *run, struct wt_profile_config *config)
 {
+	enum wt_profile_role role = WT_PROFILE_PROFILED;
 	int saved_errno = errno;
 
 	if (!try_busy(run))
@@ -302,7 +296,7 @@ static enum wt_profile_role begin_turn(struct wt_profile_run *run, struct wt_pro
 	run->turn.start_ns = wt_now_ns();
 	/* A cancelled thread must not end with the profiler running. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &run->turn.cancel_state);
-	if (!start_profiler(run, role)) {
+	if (!start_profiler(run)) {
 		pthread_setcancelstate(run->turn.cancel_state, NULL);
 		add_cost(run, run->turn.start_ns);
 		leave_busy(run);
@@ -365,23 +359,14 @@ enum wt_profile_role wt_profile_begin(const struct wt_launch *launch)
 		return WT_PROFILE_COUNTED;
 	wt_add_relaxed(&config->launches, 1);
 	if (now_ns - run->first_ns >= run->warmup_ns)
-		role = wt_profile_choose(&run->table, config, run->launches_wanted,
-		                         wt_load_relaxed(&run->session.api.has_sass), now_ns);
+		role = wt_profile_choose(&run->table, config, run->launches_wanted, now_ns);
 	if (role != WT_PROFILE_COUNTED)
-		return begin_turn(run, config, role);
+		return begin_turn(run, config);
 	look_for_rest(run, now_ns);
 	return WT_PROFILE_COUNTED;
 }
 
 /* ---- after the launch */
-
-static uint64_t warps_of(const struct wt_launch *launch)
-{
-	uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-	uint64_t blocks = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
-
-	return (threads + 31) / 32 * blocks;
-}
 
 /* Time that the application's thread spent with us is the profiler's, not the application's. */
 static void put_overhead(struct wt_profile_run *run, uint64_t start_ns, uint64_t end_ns)
@@ -398,23 +383,8 @@ static void put_overhead(struct wt_profile_run *run, uint64_t start_ns, uint64_t
 		wt_emit_activity(run->view, WT_KIND_OVERHEAD, 1, &overhead, sizeof(overhead));
 }
 
-/* All records of one launch; false: there is no room for them. */
-static bool put_records(struct wt_profile_run *run, enum wt_kind kind, const void *records,
-                        size_t record_bytes, uint32_t count)
-{
-	const struct wt_ring *ring = &run->view->ring[WT_RING_ACTIVITY];
-	uint64_t pos;
-
-	if (wt_ring_reserve(ring, count, &pos))
-		return false;
-	for (uint32_t i = 0; i < count; i++)
-		wt_ring_commit(ring, pos + i, (uint16_t)kind, 1,
-		               (const uint8_t *)records + i * record_bytes, (uint32_t)record_bytes);
-	return true;
-}
-
-static void put_range(struct wt_profile_run *run, const struct wt_launch *launch,
-                      const double *values, uint64_t end_ns)
+static void put_record(struct wt_profile_run *run, const struct wt_launch *launch,
+                       const double *values, uint64_t end_ns)
 {
 	const struct wt_profile_session *session = &run->session;
 	struct wt_profile record = {
@@ -439,33 +409,9 @@ static void put_range(struct wt_profile_run *run, const struct wt_launch *launch
 	if (now_ns > run->turn.start_ns)
 		record.cost_ns = now_ns - run->turn.start_ns;
 	wt_add_relaxed(&run->view->producer->profiled_launches, 1);
-	if (!put_records(run, WT_KIND_PROFILE, &record, sizeof(record), 1))
+	if (wt_ring_put(&run->view->ring[WT_RING_ACTIVITY], WT_KIND_PROFILE, 1, &record,
+	                sizeof(record)))
 		wt_add_relaxed(&run->view->producer->profile_dropped, 1);
-}
-
-static bool put_sms(struct wt_profile_run *run, const struct wt_launch *launch)
-{
-	static struct wt_profile_sm records[(WT_PROFILE_SMS_MAX + WT_PROFILE_SMS_PER_CELL - 1) /
-	                                    WT_PROFILE_SMS_PER_CELL]; /* by the holder of `busy` */
-	const struct wt_profile_sm_counts *counts = &run->session.counts;
-	uint32_t cells = (counts->sms + WT_PROFILE_SMS_PER_CELL - 1) / WT_PROFILE_SMS_PER_CELL;
-
-	for (uint32_t i = 0; i < cells; i++) {
-		uint32_t first = i * WT_PROFILE_SMS_PER_CELL;
-
-		records[i] = (struct wt_profile_sm){
-		        .launch_seq = launch->seq,
-		        .device = (uint16_t)run->session.device,
-		        .first_sm = (uint16_t)first,
-		        .sm_count = (uint16_t)counts->sms,
-		};
-		for (uint32_t k = 0; k < WT_PROFILE_SMS_PER_CELL && first + k < counts->sms; k++) {
-			records[i].instructions[k] = counts->instructions[first + k];
-			records[i].warps[k] = counts->warps[first + k];
-			records[i].sms++;
-		}
-	}
-	return put_records(run, WT_KIND_PROFILE_SM, records, sizeof(records[0]), cells);
 }
 
 /* Did others launch meanwhile? Then it is not known what was counted. */
@@ -475,7 +421,8 @@ static bool was_alone(struct wt_profile_run *run)
 }
 
 /* Stops the profiler. False: no result; `launch` NULL: none is wanted. */
-static bool stop_range(struct wt_profile_run *run, const struct wt_launch *launch, uint64_t end_ns)
+static bool stop_profiler(struct wt_profile_run *run, const struct wt_launch *launch,
+                          uint64_t end_ns)
 {
 	double values[WT_PROFILE_METRICS];
 	size_t ranges;
@@ -490,21 +437,8 @@ static bool stop_range(struct wt_profile_run *run, const struct wt_launch *launc
 			return false;
 	if (!(values[WT_PROFILE_ELAPSED] > 0))
 		return false;
-	put_range(run, launch, values, end_ns);
-	wt_add_relaxed(&run->turn.config->ranged, 1);
-	return true;
-}
-
-static bool stop_sass(struct wt_profile_run *run, const struct wt_launch *launch)
-{
-	int code =
-	        wt_profile_sass_stop(&run->session, launch != NULL, launch ? warps_of(launch) : 0);
-
-	if (code)
-		fail(run, code);
-	if (code || !launch || !run->session.counts.sms || !was_alone(run) || !put_sms(run, launch))
-		return false;
-	wt_add_relaxed(&run->turn.config->counted, 1);
+	put_record(run, launch, values, end_ns);
+	wt_add_relaxed(&run->turn.config->profiled, 1);
 	return true;
 }
 
@@ -525,8 +459,7 @@ static bool await_kernel(struct wt_profile_run *run, const struct wt_launch **la
 }
 
 /* Both ways out of a turn. `launch` NULL: it failed. */
-static void end_turn(struct wt_profile_run *run, enum wt_profile_role role,
-                     const struct wt_launch *launch)
+static void end_turn(struct wt_profile_run *run, const struct wt_launch *launch)
 {
 	struct wt_profile_config *config = run->turn.config;
 	int cancel_state = run->turn.cancel_state, saved_errno = errno;
@@ -534,8 +467,7 @@ static void end_turn(struct wt_profile_run *run, enum wt_profile_role role,
 	uint64_t end_ns = wt_now_ns(), tries = wt_load_relaxed(&config->tries_left);
 
 	if (is_usable)
-		has_result = role == WT_PROFILE_RANGE ? stop_range(run, launch, end_ns)
-		                                      : stop_sass(run, launch);
+		has_result = stop_profiler(run, launch, end_ns);
 	if (!has_result && tries)
 		wt_store_relaxed(&config->tries_left, tries - 1);
 	add_cost(run, run->turn.start_ns);
@@ -549,11 +481,11 @@ bool wt_profile_again(enum wt_profile_role *role, int result)
 {
 	struct wt_profile_run *run = wt_profile_run_now();
 
-	if (*role < WT_PROFILE_RANGE || result == WTCU_SUCCESS || !run)
+	if (*role != WT_PROFILE_PROFILED || result == WTCU_SUCCESS || !run)
 		return false;
 	/* Whatever it does not like, perhaps us: this configuration is left alone from now on. */
 	wt_store_relaxed(&run->turn.config->tries_left, 0);
-	end_turn(run, *role, NULL);
+	end_turn(run, NULL);
 	*role = WT_PROFILE_COUNTED;
 	return true;
 }
@@ -564,9 +496,9 @@ void wt_profile_end(enum wt_profile_role role, const struct wt_launch *launch)
 
 	if (!run)
 		return;
-	if (role >= WT_PROFILE_RANGE) {
+	if (role == WT_PROFILE_PROFILED) {
 		put_overhead(run, run->turn.start_ns, launch->entry_ns);
-		end_turn(run, role, launch);
+		end_turn(run, launch);
 		put_overhead(run, launch->return_ns, wt_now_ns());
 	}
 	atomic_fetch_add(&run->ended, 1);

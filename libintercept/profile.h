@@ -1,13 +1,15 @@
 /*
  * profile.h - WAVETAP_PROFILE=N: exact SM-time of N launches of each launch configuration by CUPTI's
- * range profiler, then warps and instructions per physical SM of one more by SASS metrics. Opt-in.
+ * range profiler. Opt-in.
  *
  *   profile.c          the life of it in a process, and one profiled launch from hook to record
  *   profile_gate.c     what forbids it: streams, kernels, captures, host functions, that were seen
  *   profile_table.c    launch configurations and who is next
- *   profile_session.c  CUPTI's functions; which of its two interfaces is open in which context
+ *   profile_session.c  CUPTI's functions; which context the range profiler is open in
  *   profile_range.c    the range profiler
- *   profile_sass.c     SASS metrics
+ *
+ * CUPTI's SASS metrics would give counts per physical SM, but do not: each of their instances holds
+ * what one SM counted (tests/gpu/RESULTS.md). They are not used.
  *
  * A PROFILED LAUNCH, on the application's thread, in its own launch call:
  *
@@ -45,21 +47,17 @@
 #define WT_PROFILE_COMMON_LAUNCHES 50u
 #define WT_PROFILE_SETTLED_NS UINT64_C(2000000000)
 
-/* The open interface has had no launch for so long: then the other may open. */
+/* The context that it is open in has had no such launch for so long: then another has its turn. */
 #define WT_PROFILE_SWITCH_NS UINT64_C(500000000)
-/* Neither has had one for so long: all have theirs, the counters are given back. */
+/* None has had one for so long: all have theirs, the counters are given back. */
 #define WT_PROFILE_IDLE_NS UINT64_C(2000000000)
-
-#define WT_PROFILE_SM_LAUNCHES 1u /* per configuration, by SASS metrics */
-#define WT_PROFILE_SMS_MAX 1024u
 
 /* ---- what a launch is to us: a word that its wrapper keeps */
 
 enum wt_profile_role {
 	WT_PROFILE_NOT = 0, /* profiling is off */
 	WT_PROFILE_COUNTED = 1, /* under way, not profiled */
-	WT_PROFILE_RANGE = 2,
-	WT_PROFILE_SASS = 3,
+	WT_PROFILE_PROFILED = 2,
 };
 
 /* 1 while there is anything to do for a launch. Inherited by a forked child, which finds no run. */
@@ -83,9 +81,7 @@ bool wt_profile_again(enum wt_profile_role *role, int result);
 
 static inline uint32_t wt_profile_flags(enum wt_profile_role role)
 {
-	return role == WT_PROFILE_RANGE  ? WT_FLAG_PROFILED
-	       : role == WT_PROFILE_SASS ? WT_FLAG_PATCHED
-	                                 : 0;
+	return role == WT_PROFILE_PROFILED ? WT_FLAG_PROFILED : 0;
 }
 
 /* After its record was appended. */
@@ -125,9 +121,8 @@ struct wt_profile_config {
 	_Atomic uint64_t hash; /* function and geometry; 0 = free */
 	_Atomic uint64_t launches;
 	/* by the holder of `busy` */
-	_Atomic uint64_t ranged; /* launches with a result */
-	_Atomic uint64_t counted; /* the same by SASS metrics */
-	_Atomic uint64_t tries_left; /* of both together; 0 = left alone */
+	_Atomic uint64_t profiled; /* launches with a result */
+	_Atomic uint64_t tries_left; /* without; 0 = left alone */
 };
 
 struct wt_profile_table {
@@ -143,9 +138,9 @@ struct wt_profile_config *wt_profile_find(struct wt_profile_table *table,
 /* What a launch of it is to be, once the process is warm. */
 enum wt_profile_role wt_profile_choose(const struct wt_profile_table *table,
                                        const struct wt_profile_config *config,
-                                       uint32_t launches_wanted, bool has_sass, uint64_t now_ns);
+                                       uint32_t launches_wanted, uint64_t now_ns);
 
-/* ---- profile_session.c, profile_range.c, profile_sass.c: by the holder of `busy` alone */
+/* ---- profile_session.c, profile_range.c: by the holder of `busy` alone */
 
 /* CUPTI's functions that we call: member, symbol and type by this list. */
 #define WT_PROFILE_CALLS(CALL)                                                                     \
@@ -176,22 +171,10 @@ enum wt_profile_role wt_profile_choose(const struct wt_profile_table *table,
 	CALL(range_info, cuptiRangeProfilerGetCounterDataInfo,                                     \
 	     wtcupti_range_get_counter_data_info_fn)
 
-#define WT_PROFILE_SASS_CALLS(CALL)                                                                \
-	CALL(sass_properties, cuptiSassMetricsGetProperties, wtcupti_sass_get_properties_fn)       \
-	CALL(sass_set_config, cuptiSassMetricsSetConfig, wtcupti_sass_set_config_fn)               \
-	CALL(sass_unset_config, cuptiSassMetricsUnsetConfig, wtcupti_sass_unset_config_fn)         \
-	CALL(sass_enable, cuptiSassMetricsEnable, wtcupti_sass_enable_fn)                          \
-	CALL(sass_disable, cuptiSassMetricsDisable, wtcupti_sass_disable_fn)                       \
-	CALL(sass_data_size, cuptiSassMetricsGetDataProperties,                                    \
-	     wtcupti_sass_get_data_properties_fn)                                                  \
-	CALL(sass_flush, cuptiSassMetricsFlushData, wtcupti_sass_flush_data_fn)
-
 struct wt_profile_api {
 #define WT_PROFILE_MEMBER(member, symbol, type) type member;
 	WT_PROFILE_CALLS(WT_PROFILE_MEMBER)
-	WT_PROFILE_SASS_CALLS(WT_PROFILE_MEMBER)
 #undef WT_PROFILE_MEMBER
-	_Atomic uint64_t has_sass; /* also read by others */
 };
 
 struct wt_profile_bytes {
@@ -226,24 +209,16 @@ struct wt_profile_range {
 	uint32_t passes;
 };
 
-struct wt_profile_sm_counts {
-	uint32_t sms;
-	uint64_t instructions[WT_PROFILE_SMS_MAX];
-	uint32_t warps[WT_PROFILE_SMS_MAX];
-};
-
 struct wt_profile_session {
 	struct wt_profile_api api;
-	enum wt_profile_role open; /* RANGE or SASS; else nothing is open */
+	bool is_open;
 	bool is_initialized; /* cuptiProfilerInitialize */
-	bool is_sass_enabled;
 	wtcu_context context; /* that it is open in */
 	uint32_t context_id; /* CUPTI's, which are not used again */
 	int device; /* ordinal */
 	uint32_t sm_count;
 	int host_device; /* that the host object is for */
 	struct wt_profile_range range;
-	struct wt_profile_sm_counts counts;
 };
 
 /* False: this libcupti has no range profiler. */
@@ -258,7 +233,7 @@ struct wt_profile_place {
 };
 
 /* All return 0 or CUPTI's code; what has begun then is undone. */
-int wt_profile_session_open(struct wt_profile_session *session, enum wt_profile_role role,
+int wt_profile_session_open(struct wt_profile_session *session,
                             const struct wt_profile_place *place);
 int wt_profile_session_close(struct wt_profile_session *session);
 
@@ -271,16 +246,6 @@ int wt_profile_range_start(struct wt_profile_session *session);
 /* *ret_ranges: kernels that ran meanwhile; values are there if it is 1. */
 int wt_profile_range_stop(struct wt_profile_session *session, double values[WT_PROFILE_METRICS],
                           size_t *ret_ranges);
-
-int wt_profile_sass_open(struct wt_profile_session *session);
-int wt_profile_sass_close(struct wt_profile_session *session);
-int wt_profile_sass_start(struct wt_profile_session *session);
-/*
- * Into session->counts, `sms` 0 if no function began exactly `warps_expected` warps. With
- * `is_wanted` false the data is thrown away.
- */
-int wt_profile_sass_stop(struct wt_profile_session *session, bool is_wanted,
-                         uint64_t warps_expected);
 
 /* ---- what profile.c and profile_gate.c share */
 

@@ -7,7 +7,7 @@
  * profiling.
  *
  * The thread of the launch that is profiled. CUPTI loads libraries at the first call, and setting
- * up takes up to a second; after that a launch costs about 12 ms (measured, H200).
+ * up takes up to a second; after that a launch costs about 13 ms (measured, H200).
  */
 #include "libintercept/profile.h"
 

@@ -1,8 +1,7 @@
 /*
- * profile_session.c - CUPTI's profiling functions, and which of the two interfaces is open where.
+ * profile_session.c - CUPTI's profiling functions, and which context the range profiler is open in.
  *
- * Never both at once: whether the range profiler bears patched code in its context is not known. One
- * context at a time, too. The functions are those of the libcupti that is armed; an older one without
+ * One context at a time. The functions are those of the libcupti that is armed; an older one without
  * them does no profiling.
  *
  * The thread of the launch that is profiled. May block in the loader and in CUPTI.
@@ -35,20 +34,14 @@ void wt_profile_unmap(struct wt_profile_bytes *room)
 
 bool wt_profile_find_calls(struct wt_profile_api *api)
 {
-	bool has_range = true, has_sass = true;
+	bool has_all = true;
 
 #define FIND(member, symbol, type)                                                                 \
 	api->member = (type)wt_real_dlsym(wt_cupti.handle, #symbol);                               \
-	has_range = has_range && api->member;
+	has_all = has_all && api->member;
 	WT_PROFILE_CALLS(FIND)
 #undef FIND
-#define FIND(member, symbol, type)                                                                 \
-	api->member = (type)wt_real_dlsym(wt_cupti.handle, #symbol);                               \
-	has_sass = has_sass && api->member;
-	WT_PROFILE_SASS_CALLS(FIND)
-#undef FIND
-	wt_store_relaxed(&api->has_sass, has_sass);
-	return has_range;
+	return has_all;
 }
 
 static bool is_alive(const struct wt_profile_session *session)
@@ -61,8 +54,7 @@ static bool is_alive(const struct wt_profile_session *session)
 
 void wt_profile_session_abandon(struct wt_profile_session *session)
 {
-	session->open = WT_PROFILE_NOT;
-	session->is_sass_enabled = false;
+	session->is_open = false;
 	session->range.is_started = false;
 	session->range.object = NULL; /* CUPTI keeps the image: it is not unmapped */
 	session->range.image = (struct wt_profile_bytes){0};
@@ -70,21 +62,16 @@ void wt_profile_session_abandon(struct wt_profile_session *session)
 
 int wt_profile_session_close(struct wt_profile_session *session)
 {
-	enum wt_profile_role open = session->open;
-
-	session->open = WT_PROFILE_NOT;
-	if (open == WT_PROFILE_SASS)
-		return wt_profile_sass_close(session);
-	if (open != WT_PROFILE_RANGE)
+	if (!session->is_open)
 		return 0;
-	if (!is_alive(session)) { /* what was in the context went with it */
-		wt_profile_session_abandon(session);
-		return 0;
-	}
-	return wt_profile_range_close(session);
+	session->is_open = false;
+	if (is_alive(session))
+		return wt_profile_range_close(session);
+	wt_profile_session_abandon(session); /* what was in the context went with it */
+	return 0;
 }
 
-int wt_profile_session_open(struct wt_profile_session *session, enum wt_profile_role role,
+int wt_profile_session_open(struct wt_profile_session *session,
                             const struct wt_profile_place *place)
 {
 	struct wtcupti_profiler_initialize initialize = {
@@ -102,9 +89,7 @@ int wt_profile_session_open(struct wt_profile_session *session, enum wt_profile_
 	session->context_id = place->context_id;
 	session->device = place->device;
 	session->sm_count = place->sm_count;
-	code = role == WT_PROFILE_RANGE ? wt_profile_range_open(session)
-	                                : wt_profile_sass_open(session);
-	if (!code)
-		session->open = role;
+	code = wt_profile_range_open(session);
+	session->is_open = !code;
 	return code;
 }

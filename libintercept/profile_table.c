@@ -55,7 +55,7 @@ struct wt_profile_config *wt_profile_find(struct wt_profile_table *table,
 
 enum wt_profile_role wt_profile_choose(const struct wt_profile_table *table,
                                        const struct wt_profile_config *config,
-                                       uint32_t launches_wanted, bool has_sass, uint64_t now_ns)
+                                       uint32_t launches_wanted, uint64_t now_ns)
 {
 	uint64_t new_ns = wt_load_relaxed(&table->new_ns);
 
@@ -64,9 +64,6 @@ enum wt_profile_role wt_profile_choose(const struct wt_profile_table *table,
 	if (wt_load_relaxed(&config->launches) < WT_PROFILE_COMMON_LAUNCHES &&
 	    (now_ns < new_ns || now_ns - new_ns < WT_PROFILE_SETTLED_NS))
 		return WT_PROFILE_COUNTED;
-	if (wt_load_relaxed(&config->ranged) < launches_wanted)
-		return WT_PROFILE_RANGE;
-	if (has_sass && wt_load_relaxed(&config->counted) < WT_PROFILE_SM_LAUNCHES)
-		return WT_PROFILE_SASS;
-	return WT_PROFILE_COUNTED;
+	return wt_load_relaxed(&config->profiled) < launches_wanted ? WT_PROFILE_PROFILED
+	                                                            : WT_PROFILE_COUNTED;
 }

@@ -243,8 +243,7 @@ struct wt_producer {
 	_Atomic uint64_t sampler_detail; /* CUPTI's or the driver's code that goes with it */
 	_Atomic uint64_t sampler_cpu_ns; /* of the whole process */
 
-	/* WAVETAP_PROFILE: profiled = in the ring + dropped, launches under the range profiler. Those by
-	 * SASS metrics that find no room are measured at another launch. */
+	/* WAVETAP_PROFILE: profiled = in the ring + dropped. */
 	_Alignas(128) _Atomic uint64_t profiled_launches;
 	_Atomic uint64_t profile_dropped;
 	_Atomic uint64_t profile_cost_ns; /* that the application waited */

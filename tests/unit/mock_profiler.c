@@ -82,14 +82,7 @@ static void wrong(const char *format, ...)
 	}
 }
 
-/* ---- what a kernel does: every third SM gets a block more, SM 0 runs longest */
-
-uint64_t mock_warps(const struct mock_spec *spec, unsigned sm)
-{
-	uint64_t warps = (spec->block + 31) / 32;
-
-	return warps * (spec->grid / MOCK_SMS + (sm < spec->grid % MOCK_SMS));
-}
+/* ---- what a kernel does */
 
 double mock_active_sum(const struct mock_spec *spec)
 {
@@ -160,7 +153,7 @@ static int real_launch(const struct mock_spec *spec)
 	void (*inside)(void) = NULL;
 
 	pthread_mutex_lock(&mock.lock);
-	is_profiled = mock.is_started || mock.is_sass_enabled;
+	is_profiled = mock.is_started;
 	result = is_profiled && mock.launch_result_profiled ? mock.launch_result_profiled
 	                                                    : mock.launch_result;
 	mock.real_calls++;
@@ -324,7 +317,7 @@ static wtcupti_result m_passes(struct wtcupti_host_get_num_of_passes *p)
 static wtcupti_result m_enable(struct wtcupti_range_enable *p)
 {
 	STEP("enable", WTCUPTI_RANGE_ENABLE_BYTES);
-	NEED(!mock.enabled && !mock.is_sass_set && p->context == mock.context);
+	NEED(!mock.enabled && p->context == mock.context);
 	mock.enabled = p->context;
 	mock.enables++;
 	p->object = range;
@@ -425,92 +418,6 @@ static wtcupti_result m_evaluate(struct wtcupti_host_evaluate_to_gpu_values *p)
 	return 0;
 }
 
-/* ---- SASS metrics: an entry instruction, two more, and a function that is called */
-
-#define SASS_RECORDS 5
-static const uint32_t sass_pc[SASS_RECORDS] = {32, 16, 48, 0, 16};
-static const uint32_t sass_function[SASS_RECORDS] = {9, 9, 9, 4, 4};
-/* Executions per warp; the called function's run three times. Not the first record is the entry. */
-static const uint64_t sass_times[SASS_RECORDS] = {1, 1, 2, 3, 3};
-
-static wtcupti_result m_properties(struct wtcupti_sass_get_properties *p)
-{
-	STEP("properties", WTCUPTI_SASS_GET_PROPERTIES_BYTES);
-	NEED(!strcmp(p->name, "smsp__sass_inst_executed") && !strcmp(p->chip_name, "MOCK"));
-	p->metric.id = 42;
-	return 0;
-}
-
-static wtcupti_result m_sass_set(struct wtcupti_sass_set_config *p)
-{
-	STEP("sass set", WTCUPTI_SASS_SET_CONFIG_BYTES);
-	NEED(!mock.is_sass_set && !mock.enabled && p->count == 1);
-	NEED(p->configs[0].id == 42 && p->configs[0].granularity == WTCUPTI_SASS_SM);
-	mock.is_sass_set = true;
-	mock.sass_sets++;
-	return 0;
-}
-
-static wtcupti_result m_sass_unset(struct wtcupti_sass_unset_config *p)
-{
-	STEP("sass unset", WTCUPTI_SASS_UNSET_CONFIG_BYTES);
-	NEED(mock.is_sass_set && !mock.is_sass_enabled);
-	mock.is_sass_set = false;
-	return 0;
-}
-
-static wtcupti_result m_sass_enable(struct wtcupti_sass_enable *p)
-{
-	STEP("sass enable", WTCUPTI_SASS_ENABLE_BYTES);
-	pthread_mutex_lock(&mock.lock);
-	NEED(mock.is_sass_set && !mock.is_sass_enabled && p->is_lazy && !mock.pending);
-	NEED(p->context == mock.context);
-	mock.is_sass_enabled = true;
-	mock.ran_count = 0;
-	pthread_mutex_unlock(&mock.lock);
-	return 0;
-}
-
-static wtcupti_result m_sass_disable(struct wtcupti_sass_disable *p)
-{
-	STEP("sass disable", WTCUPTI_SASS_DISABLE_BYTES);
-	NEED(mock.is_sass_enabled);
-	mock.is_sass_enabled = false;
-	p->dropped_records = 0;
-	return 0;
-}
-
-static wtcupti_result m_sass_size(struct wtcupti_sass_get_data_properties *p)
-{
-	STEP("sass size", WTCUPTI_SASS_GET_DATA_PROPERTIES_BYTES);
-	NEED(mock.is_sass_enabled);
-	p->records = mock.ran_count ? SASS_RECORDS : 0;
-	p->instances = MOCK_SMS;
-	return 0;
-}
-
-static wtcupti_result m_sass_flush(struct wtcupti_sass_flush_data *p)
-{
-	STEP("sass flush", WTCUPTI_SASS_FLUSH_DATA_BYTES);
-	NEED(mock.is_sass_enabled && p->records == SASS_RECORDS && p->instances == MOCK_SMS);
-	for (size_t i = 0; i < SASS_RECORDS; i++) {
-		struct wtcupti_sass_data *data = &p->data[i];
-
-		NEED(data->struct_size == WTCUPTI_SASS_FLUSH_DATA_BYTES);
-		data->function_index = sass_function[i];
-		data->pc_offset = sass_pc[i];
-		for (unsigned sm = 0; sm < MOCK_SMS; sm++) {
-			uint64_t warps = 0;
-
-			for (int k = 0; k < mock.ran_count; k++)
-				warps += mock_warps(&mock.ran[k], sm);
-			data->values[sm].value =
-			        warps * sass_times[i] * (mock.counts_twice ? 2 : 1);
-		}
-	}
-	return 0;
-}
-
 void *wt_real_dlsym(void *handle, const char *symbol)
 {
 	static const struct {
@@ -536,17 +443,9 @@ void *wt_real_dlsym(void *handle, const char *symbol)
 	        {"cuptiRangeProfilerStop", (void *)m_stop},
 	        {"cuptiRangeProfilerDecodeData", (void *)m_decode},
 	        {"cuptiRangeProfilerGetCounterDataInfo", (void *)m_info},
-	        {"cuptiSassMetricsGetProperties", (void *)m_properties},
-	        {"cuptiSassMetricsSetConfig", (void *)m_sass_set},
-	        {"cuptiSassMetricsUnsetConfig", (void *)m_sass_unset},
-	        {"cuptiSassMetricsEnable", (void *)m_sass_enable},
-	        {"cuptiSassMetricsDisable", (void *)m_sass_disable},
-	        {"cuptiSassMetricsGetDataProperties", (void *)m_sass_size},
-	        {"cuptiSassMetricsFlushData", (void *)m_sass_flush},
 	};
 
-	if (handle != &mock || (mock.has_no_range && strstr(symbol, "RangeProfilerStart")) ||
-	    (mock.has_no_sass && strstr(symbol, "SassMetricsFlush")))
+	if (handle != &mock || (mock.has_no_range && strstr(symbol, "RangeProfilerStart")))
 		return NULL;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(symbol, table[i].symbol))

@@ -17,7 +17,7 @@
 #define MOCK_RING_CELLS 65536u
 #define MOCK_RESULTS_MAX 4096
 
-/* A launch, and what the simulated kernel does: of it follow counters and warps per SM. */
+/* A launch; its counters follow from it. */
 struct mock_spec {
 	uint64_t function, stream;
 	uint32_t grid, block;
@@ -50,17 +50,16 @@ struct mock_profile {
 	int fail_code;
 	const char *failed; /* its name */
 	bool is_recording, is_app_profiling;
-	bool has_no_range, has_no_sass;
+	bool has_no_range;
 	int metrics_max; /* more are refused */
 	int passes_metrics; /* more take two passes */
 	double bad_value; /* in place of the sum; 0 = none */
-	bool counts_twice; /* SASS data of two launches */
-	bool is_initialized, is_host, is_decoded, is_config_set, is_sass_set;
-	_Atomic bool is_started, is_sass_enabled; /* looked at by every launch */
+	bool is_initialized, is_host, is_decoded, is_config_set;
+	_Atomic bool is_started; /* looked at by every launch */
 	wtcu_context enabled; /* of the range profiler */
 	struct mock_spec ran[64]; /* since the start */
 	int ran_count;
-	int enables, sass_sets;
+	int enables;
 };
 extern struct mock_profile mock;
 extern struct wt_view mock_view;
@@ -74,7 +73,6 @@ void mock_pass(uint64_t ns);
 int mock_launch(const struct mock_spec *spec, uint64_t *ret_seq);
 
 /* Truth of a launch. */
-uint64_t mock_warps(const struct mock_spec *spec, unsigned sm);
 double mock_active_sum(const struct mock_spec *spec);
 
 /* Records of a kind in ring 1; the i-th of them. */
