@@ -259,10 +259,6 @@ struct wt_profile_turn {
 
 /* In memory of its own, which a fork leaves behind. */
 struct wt_profile_run {
-	struct wt_view *view;
-	uint32_t launches_wanted;
-	uint64_t warmup_ns;
-	uint64_t first_ns; /* CLOCK_MONOTONIC, as all below */
 	_Alignas(128) _Atomic uint64_t begun; /* launches, of graphs too, that entered the driver */
 	_Alignas(128) _Atomic uint64_t ended; /* and left it */
 	_Alignas(128) _Atomic uint64_t last_stream; /* key of the last launch's; 0 = none yet */
@@ -272,6 +268,10 @@ struct wt_profile_run {
 	_Atomic uint64_t stop; /* enum wt_profile_state that ends it; 0 = none */
 	_Atomic uint64_t stop_detail;
 	_Atomic uint64_t turn_ns; /* end of the last turn; 0 = none since the session closed */
+	struct wt_view *view;
+	uint64_t warmup_ns;
+	uint64_t first_ns; /* CLOCK_MONOTONIC, as turn_ns */
+	uint32_t launches_wanted;
 	struct wt_profile_turn turn;
 	struct wt_profile_session session;
 	struct wt_profile_table table;

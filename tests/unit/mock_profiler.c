@@ -55,14 +55,14 @@ bool wt_share_any_open(void)
 }
 
 /* In place of libc's: time passes when the test says so. */
-int clock_gettime(clockid_t clock, struct timespec *t)
+int clock_gettime(clockid_t clock_id, struct timespec *tp)
 {
 	uint64_t now_ns = __atomic_load_n(&mock.clock_ns, __ATOMIC_RELAXED);
 
-	if (clock != CLOCK_MONOTONIC_COARSE)
-		return (int)syscall(SYS_clock_gettime, clock, t);
-	t->tv_sec = (time_t)(now_ns / UINT64_C(1000000000));
-	t->tv_nsec = (long)(now_ns % UINT64_C(1000000000));
+	if (clock_id != CLOCK_MONOTONIC_COARSE)
+		return (int)syscall(SYS_clock_gettime, clock_id, tp);
+	tp->tv_sec = (time_t)(now_ns / UINT64_C(1000000000));
+	tp->tv_nsec = (long)(now_ns % UINT64_C(1000000000));
 	return 0;
 }
 
