@@ -338,8 +338,8 @@ static inline const char *wt_profile_text(unsigned state)
 	static const char *const text[WT_PROFILE_MAX] = {
 	        [WT_PROFILE_OFF] = "not asked for",
 	        [WT_PROFILE_WAITING] =
-	                "waits for the steady state: a second of launches, and 50 of "
-	                "a configuration or two seconds without a new one",
+	                ("the steady state has not come: a second of launches, then 50 "
+	                 "of a configuration, or two seconds without a new one"),
 	        [WT_PROFILE_ON] = "profiling",
 	        [WT_PROFILE_DONE] = "all configurations that came lately have theirs",
 	        [WT_PROFILE_NO_PERMISSION] =

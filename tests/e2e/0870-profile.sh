@@ -81,6 +81,30 @@ export WAVETAP_PROFILE=1001
 expect "" nonsense 0 --launches 60 --us 5
 export WAVETAP_PROFILE=3
 
+# ---- run --profile
+
+unset WAVETAP_PROFILE
+for words in "--profile 2" "--sample 1ms --profile 2"; do
+  export WAVETAP_RUN="run $words"
+  # shellcheck disable=SC2086 # options
+  WTFAKE_PM=$work/pm "$wavetap" run $words -- "$app" --launches 200 --rate 200 --us 20 >"$work/run.out" 2>"$work/run.err"
+  is "$?" 0 "run $words"
+  settle
+done
+is "$(grep -c . <"$work/run.out")" 1 "the program's output alone"
+is "$(grep profiled "$work/run.err")" "profiled nothing: somebody else has the device's counters (code 26)" \
+  "beside a sampler the counters are taken, and that is said"
+is "$(state)" 5 "... in the run file, too"
+for wrong in 0x 1001 -1 ""; do
+  "$wavetap" run --profile "$wrong" -- true >"$work/run.out" 2>"$work/run.err"
+  is "$?" 2 "run --profile '$wrong' is refused"
+done
+export WAVETAP_RUN=summary
+"$wavetap" run --profile 2 -- "$app" --launches 200 --rate 200 --us 20 >"$work/run.out" 2>"$work/run.err"
+ok "run --profile says what was measured" grep -q "^profiled [24] launches of [12] configurations*, [0-9.]*ms of waiting$" "$work/run.err"
+settle
+export WAVETAP_PROFILE=3
+
 # ---- ends of all kinds
 
 ends() { # NAME ARGUMENT...
