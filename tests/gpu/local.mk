@@ -25,12 +25,17 @@ EXTRA_DIST += \
 	tests/gpu/cover/link_truth.cu \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
+	tests/gpu/pm_cupti.h \
+	tests/gpu/pm_others.h \
+	tests/gpu/pm_probe.c \
+	tests/gpu/pm_work.h \
 	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
 	tests/gpu/record.sh \
 	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
+	tests/gpu/sass_probe.cu \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \
 	tests/gpu/truth_kernels.cuh \
