@@ -8,6 +8,8 @@ EXTRA_DIST += \
 	tests/gpu/causes_native.cu \
 	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
+	tests/gpu/check_measured.py \
+	tests/gpu/check_measured_test.py \
 	tests/gpu/check_ranges.py \
 	tests/gpu/check_truth.py \
 	tests/gpu/compare_train.py \
@@ -25,6 +27,7 @@ EXTRA_DIST += \
 	tests/gpu/cover/link_truth.cu \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
+	tests/gpu/measured.py \
 	tests/gpu/pm_cupti.h \
 	tests/gpu/pm_others.h \
 	tests/gpu/pm_probe.c \
@@ -39,4 +42,7 @@ EXTRA_DIST += \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \
 	tests/gpu/truth_kernels.cuh \
-	tests/gpu/truth_measure.cuh
+	tests/gpu/truth_measure.cuh \
+	tests/gpu/truth_modes.cuh \
+	tests/gpu/truth_phase.cuh \
+	tests/gpu/truth_streams.cuh
