@@ -3,6 +3,7 @@
 
   check_measured_test.py      needs no GPU and no build; prints TAP, exit status 1 if a test fails
 """
+import json
 import os
 import sqlite3
 import subprocess
@@ -123,15 +124,19 @@ def add_profiles(run):
   return SMID_HEADER + "\n" + "\n".join(lines) + "\n" + TOTAL
 
 
+def checker(program, *words):
+  done = subprocess.run([sys.executable, os.path.join(HERE, program), *words], capture_output=True, text=True,
+                        check=False)
+  return done.returncode, done.stdout + done.stderr
+
+
 def verdict(what, folder, truth, run):
   run.commit()
   run.close()
   path = os.path.join(folder, "truth.tsv")
   with open(path, "w", encoding="utf-8") as out:
     out.write(truth)
-  done = subprocess.run([sys.executable, os.path.join(HERE, "check_measured.py"), what, path,
-                         os.path.join(folder, "run.db")], capture_output=True, text=True, check=False)
-  return done.returncode, done.stdout + done.stderr
+  return checker("check_measured.py", what, path, os.path.join(folder, "run.db"))
 
 
 def judge(name, wanted, what="sampled", sql=(), section="mix", evidence="sampled", cut=False):
@@ -151,6 +156,35 @@ def judge(name, wanted, what="sampled", sql=(), section="mix", evidence="sampled
       run.execute(statement)
     code, text = verdict(what, folder, truth[:-len(TOTAL) - 20] if cut else truth, run)
     check(code == wanted and "Traceback" not in text, f"{name}: exit status {code}", text)
+    return text
+
+
+def judge_train(name, wanted, sql=(), active=0.34, evidence="sampled", expect=""):
+  """check_train.py on the same run, as if it were a training run."""
+  with tempfile.TemporaryDirectory() as folder:
+    for which in ("sampled", "profiled"):
+      run = make_run(os.path.join(folder, which + ".db"), which)
+      for number, shape in enumerate(SHAPES, 1):
+        put(run, "config_stat", config_id=number, launches=2000, time_ns=2000 * (truth_of(shape)[0] + RAMP_NS))
+      for i in range(100):
+        put(run, "sm_bucket", device_id=1, start_ns=i * 10**7, end_ns=(i + 1) * 10**7, sampled_ns=10**7, samples=200,
+            active_avg=active, active_min=0.0, active_max=1.0)
+      for statement in sql if which == evidence else ():
+        run.execute(statement)
+      run.commit()
+      run.close()
+    words = [evidence, os.path.join(folder, evidence + ".db")]
+    if evidence == "sampled":
+      path = os.path.join(folder, "ledger.json")
+      with open(path, "w", encoding="utf-8") as out:
+        json.dump({"window": {"start_ns": 0, "end_ns": 10**9, "wall_ns": 10**9}, "devices": [{
+          "active_sm_ns": 34 * 10**7, "unjudged_sm_ns": 10**7, "total_sm_ns": 10**9, "evidence": "sampled",
+          "busy_ns": 5 * 10**8, "wall_ns": 10**9}]}, out)
+      words += ["--ledger", path]
+    else:
+      words += ["--sampled", os.path.join(folder, "sampled.db")]
+    code, text = checker("check_train.py", *words)
+    check(code == wanted and "Traceback" not in text and expect in text, f"train: {name}: exit status {code}", text)
     return text
 
 
@@ -211,6 +245,18 @@ def main():
   judge("nothing was profiled", 1, "profiled", evidence="profiled",
         sql=["DELETE FROM profile_launch", "DELETE FROM profile_sm"])
   judge("another program's launches", 3, "profiled", evidence="profiled", sql=["UPDATE launch_call SET grid_x = 5"])
+  text = judge_train("all measured", 0)
+  if "-v" in sys.argv:
+    print(text)
+  judge_train("5 points beside the ledger", 1, active=0.40)
+  judge_train("most time not measured", 1, sql=["DELETE FROM measured WHERE config_id = 2"])
+  judge_train("a little time not measured", 1, sql=["UPDATE measured SET reason = 'x' WHERE config_id = 1"])
+  judge_train("a residual of 2 %", 1, sql=["UPDATE fold SET residual = 0.02"])
+  text = judge_train("profiled, both agree", 0, evidence="profiled", expect="0 of them, with 0.0 %")
+  if "-v" in sys.argv:
+    print(text)
+  judge_train("profiled, one apart", 0, evidence="profiled", expect="1 of them, with",
+              sql=["UPDATE measured SET active_sms = active_sms + 2 WHERE config_id = 2"])
   print(f"1..{tests}")
   return failed > 0
 

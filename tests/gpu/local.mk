@@ -11,6 +11,7 @@ EXTRA_DIST += \
 	tests/gpu/check_measured.py \
 	tests/gpu/check_measured_test.py \
 	tests/gpu/check_ranges.py \
+	tests/gpu/check_train.py \
 	tests/gpu/check_truth.py \
 	tests/gpu/compare_train.py \
 	tests/gpu/cost_table.py \
@@ -28,6 +29,7 @@ EXTRA_DIST += \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
 	tests/gpu/measured.py \
+	tests/gpu/pair_ratio.py \
 	tests/gpu/pm_cupti.h \
 	tests/gpu/pm_others.h \
 	tests/gpu/pm_probe.c \
@@ -38,6 +40,7 @@ EXTRA_DIST += \
 	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
+	tests/gpu/sampled.sh \
 	tests/gpu/sass_probe.cu \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \

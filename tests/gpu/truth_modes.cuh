@@ -177,7 +177,7 @@ static void run_graphmix(const arguments &a)
 	CHECK(cudaGraphInstantiate(&executable, graph, 0));
 	CHECK(cudaGraphLaunch(executable, stream));
 	check_replays(executable, stream, nodes, sums);
-	pause_ns(50000000);
+	await_sampler();
 	for (int i = 0; i < a.count; i++)
 		CHECK(cudaGraphLaunch(executable, stream));
 	CHECK(cudaStreamSynchronize(stream));

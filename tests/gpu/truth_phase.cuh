@@ -165,14 +165,21 @@ struct phase {
 	}
 };
 
-/* Each configuration twice, and silence: loaded, and told from what follows. */
+/* Longer than a sampler takes to set up once the first kernel ran. */
+static void await_sampler()
+{
+	timespec duration = {3, 0};
+
+	nanosleep(&duration, NULL);
+}
+
+/* Each configuration twice: loaded. */
 static void warm_up(const std::vector<config> &configs)
 {
 	for (int i = 0; i < 2; i++)
 		for (auto &c : configs)
 			launch(c, state.device_records);
 	CHECK(cudaDeviceSynchronize());
-	pause_ns(50000000);
 }
 
 static void run_launches(const phase &p, int batch)
@@ -197,6 +204,7 @@ static void run_phase(const phase_options &options, const std::vector<config> &c
 	phase p(configs, order, options.keep);
 
 	warm_up(configs);
+	await_sampler();
 	run_launches(p, options.batch);
 	p.fetch();
 	for (size_t i = 0; i < order.size(); i++)

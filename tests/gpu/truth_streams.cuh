@@ -144,6 +144,7 @@ static void run_streams(const arguments &a)
 
 	allocate_records();
 	warm_up(configs);
+	await_sampler();
 	queue_streams(p);
 	p.fetch();
 	for (size_t i = 0; i < p.order.size(); i++) {
