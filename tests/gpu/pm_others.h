@@ -42,6 +42,11 @@ static int await_child(pid_t pid, const char *what, const char *argument)
 		       CHILD_LIMIT_S);
 		return 1;
 	}
+	if (WIFEXITED(status) && WEXITSTATUS(status) > 1) {
+		printf("%-10s %s: exit status %d\n", what, argument ? argument : "",
+		       WEXITSTATUS(status));
+		return 1;
+	}
 	if (WIFSIGNALED(status)) {
 		printf("%-10s %s: ended by signal %d\n", what, argument ? argument : "",
 		       WTERMSIG(status));
@@ -300,7 +305,7 @@ static int child(const char *what, const char *argument)
 	if (!strcmp(what, "change"))
 		return part_change();
 	if (!strcmp(what, "work"))
-		return part_work();
+		return part_work(which % SETS_MEASURED);
 	if (!strcmp(what, "overflow"))
 		return part_overflow();
 	if (!strcmp(what, "hold") && argument)
@@ -352,7 +357,7 @@ static int run_change(const char *unused)
 static int run_work(const char *unused)
 {
 	(void)unused;
-	return run_child("work", NULL);
+	return run_child("work", "2") + run_child("work", "3"); /* SET_ALL, SET_INSTRUCTIONS */
 }
 
 static int run_overflow(const char *unused)

@@ -141,8 +141,8 @@ static bool drain(struct pm *pm, struct tally *tally, uint64_t wanted_ns)
 		tally->overflow |= decode.overflow;
 		info.pCounterDataImage = pm->image;
 		info.counterDataImageSize = pm->image_bytes;
-		if (!is_fine ||
-		    !step(pm, "GetCounterDataInfo", cuptiPmSamplingGetCounterDataInfo(&info)))
+		/* Where decoding failed, what it got as far as. */
+		if (!step(pm, "GetCounterDataInfo", cuptiPmSamplingGetCounterDataInfo(&info)))
 			return false;
 		for (size_t i = 0; i < info.numCompletedSamples; i++)
 			if (!evaluate(pm, tally, i, wanted_ns))
@@ -150,7 +150,7 @@ static bool drain(struct pm *pm, struct tally *tally, uint64_t wanted_ns)
 		tally->evaluate_cpu_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - decoded_ns;
 		is_full = decode.decodeStopReason ==
 		          CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
-		if (!pm_empty_image(pm))
+		if (!pm_empty_image(pm) || !is_fine)
 			return false;
 	} while (is_full);
 	return true;
@@ -179,16 +179,17 @@ static void print_tally(const char *part, const char *what, const struct pm *pm,
 
 	printf("%-10s %-24s %5.1f us: %6ld samples mean %9.1f min %6lld max %8lld ns, %ld off by "
 	       "5%%, "
-	       "%ld not back to back (worst %lld ns)%s | cpu us/sample decode %.2f evaluate %.2f, "
-	       "%.0f%% of a core | image %.0f bytes/sample\n",
+	       "%ld not back to back (worst %lld ns)%s | cpu us/sample decode %.2f evaluate %.2f",
 	       part, what, (double)interval_ns / 1e3, tally->samples,
 	       (double)(tally->last_ns - tally->first_ns) / n, (long long)tally->min_ns,
 	       (long long)tally->max_ns, tally->odd, tally->not_adjacent, (long long)tally->gap_ns,
 	       tally->overflow ? ", OVERFLOW" : "", (double)tally->decode_cpu_ns / n / 1e3,
-	       (double)tally->evaluate_cpu_ns / n / 1e3,
-	       100.0 * (double)(tally->decode_cpu_ns + tally->evaluate_cpu_ns) /
-	               (double)(tally->wall_ns ? tally->wall_ns : 1),
-	       (double)pm->image_bytes / PM_IMAGE_SAMPLES);
+	       (double)tally->evaluate_cpu_ns / n / 1e3);
+	if (tally->wall_ns)
+		printf(", %.0f%% of a core",
+		       100.0 * (double)(tally->decode_cpu_ns + tally->evaluate_cpu_ns) /
+		               (double)tally->wall_ns);
+	printf(" | image %.0f bytes/sample\n", (double)pm->image_bytes / PM_IMAGE_SAMPLES);
 	fflush(stdout);
 }
 
@@ -363,9 +364,9 @@ static bool measure_work(struct pm *pm, const struct work *work, const char *wha
 	return drain(pm, &rest, 20000);
 }
 
-static int part_work(void)
+static int part_work(int which)
 {
-	struct pm pm = {.set = &sets[SET_INSTRUCTIONS], .hardware_bytes = 64 << 20};
+	struct pm pm = {.set = &sets[which], .hardware_bytes = 64 << 20};
 	struct work work = {0};
 	struct tally warm = {0};
 	unsigned half;
@@ -373,6 +374,7 @@ static int part_work(void)
 	if (!work_begin(&work, &pm) || !pm_begin(&pm, 20000))
 		return report_failure(&pm, "work");
 	half = (unsigned)work.sms / 2;
+	printf("%-10s %s, every 20 us\n", "work", pm.set->name);
 	drain_for(&pm, &warm, 20000, 0.1);
 	for (int i = 0; i < 400; i++)
 		work_launch(&pm, work.spin, half, 1024, 2000000);
