@@ -349,7 +349,6 @@ static bool measure_work(struct pm *pm, const struct work *work, const char *wha
 	if (!(bytes > 0 || drain_for(pm, &rest, 20000, 0.05)) ||
 	    !drain_for(pm, &tally, 20000, bytes > 0 ? 0 : 0.15) || !tally.samples)
 		return false;
-	work_wait();
 	seconds = (double)(tally.last_ns - tally.first_ns) / 1e9;
 	elapsed = tally.sum[3];
 	printf("%-10s %-34s active %.4f (SM with most %.4f, least %.4f) warps/SM %.2f tensor %.4f "
@@ -361,7 +360,7 @@ static bool measure_work(struct pm *pm, const struct work *work, const char *wha
 	       tally.sum[6] / 1e9, tally.sum[7] / 1e9, bytes / 1e9, seconds,
 	       elapsed / seconds / 1e6);
 	fflush(stdout);
-	return drain(pm, &rest, 20000);
+	return drain_for(pm, &rest, 20000, 0);
 }
 
 static int part_work(int which)
