@@ -26,6 +26,8 @@ for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/f
   tests/fake/app_launch_link tests/fake/app_cover tests/fake/app_gaps; do
   cp "$tree/$program" "$folder/"
 done
+# Not of every build.
+test ! -e "$tree/wavetap-sampler" || cp "$tree/wavetap-sampler" "$folder/"
 
 compile() { # OUTPUT SOURCE OPTION...
   output=$1 source=$2
@@ -60,7 +62,7 @@ else
 fi
 
 # libc's own are everywhere; libcuda is the driver's.
-ldd "$folder/wavetap" "$folder/wavetapd" |
+ldd "$folder"/wavetap "$folder"/wavetapd "$folder"/wavetap-sampler 2>/dev/null |
   awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
   while read -r library; do
     case $library in

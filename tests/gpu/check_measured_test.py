@@ -202,6 +202,9 @@ def main():
   judge("one that is said to be inseparable", 0,
         sql=["UPDATE measured SET active_sms = NULL, reason = 'not separable from its neighbours' "
              "WHERE config_id = 2"])
+  judge("the same in other words", 0,
+        sql=["UPDATE measured SET active_sms = NULL, reason = 'it always meets the samples as others do' "
+             "WHERE config_id = 2"])
   judge("all inseparable", 1, sql=["UPDATE measured SET active_sms = NULL, reason = 'not separable'"])
   judge("no row", 1, sql=["DELETE FROM measured WHERE config_id = 1"])
   judge("straggle 4 % off", 1, sql=["UPDATE measured SET straggle_sms = straggle_sms * 1.04 WHERE config_id = 2"])
@@ -228,6 +231,8 @@ def main():
     print(text)
   judge("streams: 6 % of the time alone is lost", 1, section="streams",
         sql=["UPDATE measured SET time_ns = time_ns * 0.94"])
+  hardly = "UPDATE measured SET active_sms = NULL, reason = 'it hardly ran by itself'"
+  judge("streams: said to have hardly run by itself, which is not so", 1, section="streams", sql=[hardly])
   judge("streams: joint SM-time 10 % off", 1, section="streams",
         sql=["UPDATE measured SET joint_active_sms = joint_active_sms * 1.1"])
   text = judge("profiled as truth has it", 0, "profiled", evidence="profiled")

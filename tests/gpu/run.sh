@@ -93,7 +93,8 @@ run_observed() {
   return "$observed_rc"
 }
 
-# Daemons end by themselves once their segments are drained; then the run files are complete.
+# Daemons and samplers end by themselves once there is nothing left to do; then the run files are
+# complete, and the counters free.
 await_daemons() {
   waits=0
   while daemon_runs; do
@@ -108,7 +109,9 @@ await_daemons() {
 
 daemon_runs() {
   for link in /proc/[0-9]*/exe; do
-    test "$(readlink "$link" 2>/dev/null)" = "$build/wavetapd" && return 0
+    case $(readlink "$link" 2>/dev/null) in
+      "$build/wavetapd" | "$build/wavetap-sampler") return 0 ;;
+    esac
   done
   return 1
 }

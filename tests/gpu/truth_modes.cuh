@@ -195,8 +195,11 @@ static void run_graphmix(const arguments &a)
 
 /* ---- %smid ---- */
 
+#define SMID_PAUSE_NS 3000000
+
 /*
- * The twelve shapes, N of each in turn; per launch its active SM-time and the warps on each SM, as
+ * The twelve shapes, N of each in turn, with pauses: some 5 s, in which a profiler waits for the steady
+ * state, measures, and changes over from one way to the other. Per launch its active SM-time and the warps on each SM, as
  * COUNT*WARPS of SMs that follow each other.
  */
 static void run_smid(const arguments &a)
@@ -209,7 +212,11 @@ static void run_smid(const arguments &a)
 	allocate_records();
 	warm_up(configs);
 	first_ordinal = state.launched;
-	run_launches(p, 0);
+	for (size_t i = 0; i < order.size(); i++) {
+		launch(configs[order[i]], p.where(i));
+		if (order[i] == (int)configs.size() - 1)
+			pause_ns(SMID_PAUSE_NS);
+	}
 	p.fetch();
 	printf("#smid\tordinal\tkernel\tgrid\tblock\tsms\tdur_ns\tactive_sm_ns\tactive_"
 	       "cycles\twarps\n");
