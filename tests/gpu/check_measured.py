@@ -302,14 +302,15 @@ def judge_warps(truths, per_launch):
   return failures + (not checked)
 
 
-def judge_means(truths, configs):
-  """The configurations' profiled evidence against the mean of truth."""
+def judge_means(truths, launches, configs):
+  """The configurations' profiled evidence against the mean truth of the launches that it is of."""
   sums, failures = {}, 0
   for truth in truths.values():
-    key = (truth["kernel"], int(truth["grid"]), int(truth["block"]), 0)
-    sums.setdefault(key, []).append(truth["active_sm_ns"])
+    sums.setdefault((truth["kernel"], int(truth["grid"]), int(truth["block"]), 0), [])
+  for truth in (truths[launch["ordinal"]] for launch in launches if launch["ordinal"] in truths):
+    sums[(truth["kernel"], int(truth["grid"]), int(truth["block"]), 0)].append(truth["active_sm_ns"])
   for key, values in sorted(sums.items()):
-    config, mean = configs.get(key), sum(values) / len(values)
+    config, mean = configs.get(key), sum(values) / max(1, len(values))
     if config is None or config["reason"] is not None or not config["launches"]:
       print(f"{key[0]} grid {key[1]} block {key[2]}: not profiled: {config['reason'] if config else 'no row'}")
       failures += 1
@@ -332,7 +333,7 @@ def check_profiled(arguments):
   launches = measured.read_profile_launches(run, ordinals)
   failures = judge_launches(truths, launches)
   failures += judge_warps(truths, measured.read_profile_sms(run, ordinals))
-  return failures + judge_means(truths, measured.read_configs(run, "profiled"))
+  return failures + judge_means(truths, launches, measured.read_configs(run, "profiled"))
 
 
 def main():
