@@ -11,6 +11,7 @@ each between what truth has at that phase, give or take the launch and drain tha
 include; the class, where truth names one; two streams: see judge_stream().
 profiled: SM cycles per launch within 0.3 %, warps per physical SM equal to those counted by %smid.
 
+A block can't see its own launch and exit: what an SM is active beyond its blocks' times shows as `per SM`.
 A configuration without a number fails unless the run file says it can't be separated; how many there
 are is printed. CLAIM is the error that the run file gives; `beyond` counts those that are further off.
 
@@ -57,6 +58,10 @@ def read_truth(path, kind):
 
 def key_of(truth):
   return (truth["kernel"], int(truth["grid"]), int(truth["block"]), int(truth["smem_bytes"]))
+
+
+def middle(values):
+  return sorted(values)[len(values) // 2] if values else 0
 
 
 def percent(value, reference):
@@ -146,19 +151,21 @@ def judge_config(truth, config, wants_bound):
           f"{truth['active_sm_ns'] / 1e3:10.1f} {off:+7.2f} {claim:6.2f} {straggle_text:>16s} "
           f"{config['warps_per_sm'] or 0:5.1f} {100 * (config['tensor_share'] or 0):5.1f} "
           f"{bound_text:10s} {profile_text:30s} {' '.join(failed) or 'ok'}")
-  return line, failed, abs(off), is_beyond
+  excess_ns = (active - truth["active_sm_ns"]) / min(truth["grid"], truth["sms"])
+  return line, failed, abs(off), is_beyond, excess_ns
 
 
 def judge_configs(truths, configs, wants_bound):
   """Prints the table; the number of checks that failed."""
-  lines, offs, failures, beyond, untold, missing = [], [], 0, 0, [], []
+  lines, offs, excesses, failures, beyond, untold, missing = [], [], [], 0, 0, [], []
   for truth in truths:
     config = configs.get(key_of(truth))
     if config is None or config["reason"] is not None or not config["launches"]:
       reason = config["reason"] if config else "not in the run file"
       (untold if reason and any(word in reason for word in INSEPARABLE) else missing).append((truth, reason))
       continue
-    line, failed, off, is_beyond = judge_config(truth, config, wants_bound)
+    line, failed, off, is_beyond, excess_ns = judge_config(truth, config, wants_bound)
+    excesses.append(excess_ns)
     lines.append((len(failed), off, line))
     offs.append(off)
     failures += len(failed)
@@ -176,7 +183,7 @@ def judge_configs(truths, configs, wants_bound):
   offs.sort()
   print(f"{len(offs)} of {len(truths)} measured, {len(untold)} said to be inseparable, {len(missing)} missing; "
         f"off median {offs[len(offs) // 2] if offs else 0:.2f} % most {offs[-1] if offs else 0:.2f} %; "
-        f"{beyond} beyond their error")
+        f"{beyond} beyond their error; per SM and launch {middle(excesses):+.0f} ns (median)")
   return failures + len(missing) + (not offs)
 
 
@@ -255,7 +262,7 @@ def expand(warps):
 
 def judge_launches(truths, launches):
   """SM cycles of each profiled launch against those of its blocks."""
-  failures, offs, unknown = 0, [], 0
+  failures, offs, excesses, unknown = 0, [], [], 0
   for launch in launches:
     truth = truths.get(launch["ordinal"])
     if truth is None:
@@ -266,6 +273,8 @@ def judge_launches(truths, launches):
                    f"{launch['grid_x']}")
     off = percent(launch["active_sum"], truth["active_cycles"])
     offs.append(abs(off))
+    sms_used = sum(warps > 0 for warps in expand(truth["warps"]))
+    excesses.append((launch["active_sum"] - truth["active_cycles"]) / sms_used)
     if abs(off) > 100 * PROFILED_TOLERANCE:
       failures += 1
       if failures <= SHOWN:
@@ -276,7 +285,7 @@ def judge_launches(truths, launches):
   print(f"{len(launches)} launches under the range profiler, {unknown} of them not among truth's: off median "
         f"{offs[len(offs) // 2] if offs else 0:.3f} % most {offs[-1] if offs else 0:.3f} %, cost median "
         f"{costs[len(costs) // 2] / 1e6 if costs else 0:.2f} ms most {costs[-1] / 1e6 if costs else 0:.2f}, passes "
-        f"{max((launch['passes'] for launch in launches), default=0)}")
+        f"{max((launch['passes'] for launch in launches), default=0)}; per SM {middle(excesses):+.0f} cycles (median)")
   return failures + (not offs)
 
 
