@@ -9,7 +9,7 @@ sampled: per configuration, active SM-time per launch: within 1 % for kernels ov
 10 us; straggle of whole waves with some longer blocks: within 3 %; profiles: bins of at most 2 us,
 each between what truth has at that phase, give or take the launch and drain that recorded durations
 include; the class, where truth names one; two streams: see judge_stream().
-profiled: SM cycles per launch within 0.3 %, warps per physical SM equal to those counted by %smid.
+profiled: SM cycles per launch within 0.3 %, and the configurations' means.
 
 A block can't see its own launch and exit: what an SM is active beyond its blocks' times shows as `per SM`.
 A configuration without a number fails unless the run file says it can't be separated; how many there
@@ -289,28 +289,6 @@ def judge_launches(truths, launches):
   return failures + (not offs)
 
 
-def judge_warps(truths, per_launch):
-  """Warps per physical SM, SM by SM."""
-  failures, checked, unknown = 0, 0, 0
-  for ordinal, warps in sorted(per_launch.items()):
-    truth = truths.get(ordinal)
-    if truth is None:
-      unknown += 1
-      continue
-    wanted = expand(truth["warps"])
-    have = [warps.get(sm, 0) for sm in range(max(len(wanted), max(warps) + 1))]
-    wanted += [0] * (len(have) - len(wanted))
-    different = [f"{sm}:{h}/{w}" for sm, (h, w) in enumerate(zip(have, wanted)) if h != w]
-    checked += 1
-    if different:
-      failures += 1
-      if failures <= SHOWN:
-        print(f"launch {ordinal} grid {int(truth['grid'])} block {int(truth['block'])}: warps on {len(different)} SMs "
-              f"differ (found/true), sums {sum(have)}/{sum(wanted)}: {' '.join(different[:16])}")
-  print(f"{checked} launches with warps per SM, {unknown} not among truth's, {failures} differ from %smid")
-  return failures + (not checked)
-
-
 def judge_means(truths, launches, configs):
   """The configurations' profiled evidence against the mean truth of the launches that it is of."""
   sums, failures = {}, 0
@@ -341,7 +319,6 @@ def check_profiled(arguments):
   ordinals = measured.launch_ordinals(run, "truth_")
   launches = measured.read_profile_launches(run, ordinals)
   failures = judge_launches(truths, launches)
-  failures += judge_warps(truths, measured.read_profile_sms(run, ordinals))
   return failures + judge_means(truths, launches, measured.read_configs(run, "profiled"))
 
 

@@ -104,22 +104,17 @@ def make_run(path, evidence="sampled"):
 
 
 def add_profiles(run):
-  """Three launches of each shape; every second under the range profiler, the others with warps per SM."""
+  """Three launches of each shape, every second under the range profiler."""
   lines, seq = [], 7
   put(run, "kernel_exec", process_id=1, config_id=1)
   for number in range(3 * len(SHAPES)):
     shape = SHAPES[number % len(SHAPES)]
     dur_ns, active = truth_of(shape)
-    warps = [2 * 32] * SMS
-    warps[:3] = [3 * 32] * 3
     lines.append(f"smid\t{number}\ttruth_clock\t{shape[0]}\t{shape[1]}\t{SMS}\t{dur_ns}\t{active}\t{active * 2}\t"
                  f"3*96,{SMS - 3}*64")
     put(run, "launch_call", process_id=1, seq=seq, grid_x=shape[0], block_x=shape[1])
     if number % 2:
       put(run, "profile_launch", process_id=1, launch_seq=seq, active_sum=active * 2.001, passes=1, cost_ns=12000000)
-    else:
-      for sm in range(SMS):
-        put(run, "profile_sm", process_id=1, launch_seq=seq, sm=sm, warps=warps[sm])
     seq += 3
   return SMID_HEADER + "\n" + "\n".join(lines) + "\n" + TOTAL
 
@@ -240,15 +235,10 @@ def main():
     print(text)
   judge("SM cycles 0.5 % off", 1, "profiled", evidence="profiled",
         sql=["UPDATE profile_launch SET active_sum = active_sum * 1.005 WHERE launch_seq = 10"])
-  judge("a warp on the wrong SM", 1, "profiled", evidence="profiled",
-        sql=["UPDATE profile_sm SET warps = warps + iif(sm = 5, 1, -1) WHERE launch_seq = 7 AND sm "
-             "IN (5, 6)"])
-  judge("an SM without a row", 1, "profiled", evidence="profiled",
-        sql=["DELETE FROM profile_sm WHERE sm = 7 AND launch_seq = 7"])
   judge("profiled means 1 % off", 1, "profiled", evidence="profiled",
         sql=["UPDATE measured SET active_sms = active_sms * 1.01"])
   judge("nothing was profiled", 1, "profiled", evidence="profiled",
-        sql=["DELETE FROM profile_launch", "DELETE FROM profile_sm"])
+        sql=["DELETE FROM profile_launch"])
   judge("another program's launches", 3, "profiled", evidence="profiled", sql=["UPDATE launch_call SET grid_x = 5"])
   text = judge_train("all measured", 0)
   if "-v" in sys.argv:

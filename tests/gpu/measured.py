@@ -1,7 +1,7 @@
 """Measured SM-time of a run file, for the checkers of this folder; names of its tables are in here.
 
 Columns are those of schema/schema.sql: sampler, fold, measured, measured_profile, profile_launch,
-profile_sm, sm_bucket.
+sm_bucket.
 """
 import runfile
 
@@ -98,16 +98,6 @@ def read_profile_launches(run, ordinals):
   return [row | ordinals[(row["process_id"], row["launch_seq"])]
           for row in query(run, "SELECT * FROM profile_launch")
           if (row["process_id"], row["launch_seq"]) in ordinals]
-
-
-def read_profile_sms(run, ordinals):
-  """Per ordinal the warps that began on each SM."""
-  launches = {}
-  for row in query(run, "SELECT process_id, launch_seq, sm, warps FROM profile_sm"):
-    call = ordinals.get((row["process_id"], row["launch_seq"]))
-    if call is not None:
-      launches.setdefault(call["ordinal"], {})[row["sm"]] = row["warps"]
-  return launches
 
 
 def time_shares(run, evidence):

@@ -46,7 +46,7 @@ section_sampled() {
   done
 }
 
-# The range profiler and SASS metrics against the same launches' blocks.
+# The range profiler against the same launches' blocks.
 section_profiled() {
   log=$work/profiled
   measured_run "$log.d" "$log" '--sample off --profile 20' "$build/truth" --tsv smid

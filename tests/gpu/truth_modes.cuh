@@ -199,8 +199,8 @@ static void run_graphmix(const arguments &a)
 
 /*
  * The twelve shapes, N of each in turn, with pauses: some 5 s, in which a profiler waits for the steady
- * state, measures, and changes over from one way to the other. Per launch its active SM-time and the
- * warps on each SM, as COUNT*WARPS of SMs that follow each other.
+ * state and measures. Per launch its active SM-time, SM cycles, and the warps on each SM, as
+ * COUNT*WARPS of SMs that follow each other.
  */
 static void run_smid(const arguments &a)
 {
