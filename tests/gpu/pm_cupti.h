@@ -26,7 +26,7 @@
 #include <cupti_target.h>
 
 #define PM_METRICS_MAX 16
-#define PM_IMAGE_SAMPLES 2048
+#define PM_IMAGE_SAMPLES 2048 /* unless a part says otherwise */
 
 struct pm_set {
 	const char *name;
@@ -45,6 +45,8 @@ struct pm {
 	uint8_t *image;
 	size_t image_bytes;
 	size_t hardware_bytes;
+	size_t evaluated; /* of the metrics; 0: all */
+	size_t image_samples; /* 0: PM_IMAGE_SAMPLES */
 	const char *failed; /* the step, or NULL */
 	int code;
 };
@@ -207,7 +209,9 @@ static bool pm_make_image(struct pm *pm)
 	size.pPmSamplingObject = pm->sampling;
 	size.pMetricNames = (const char **)pm->set->metrics;
 	size.numMetrics = pm->metric_count;
-	size.maxSamples = PM_IMAGE_SAMPLES;
+	if (!pm->image_samples)
+		pm->image_samples = PM_IMAGE_SAMPLES;
+	size.maxSamples = pm->image_samples;
 	if (!step(pm, "GetCounterDataSize", cuptiPmSamplingGetCounterDataSize(&size)))
 		return false;
 	pm->image_bytes = size.counterDataSize;

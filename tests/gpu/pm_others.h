@@ -298,6 +298,10 @@ static int child(const char *what, const char *argument)
 		return part_names(argument);
 	if (!strcmp(what, "passes"))
 		return part_passes(which, getenv("PM_PROBE_CHIP"));
+	if (!strcmp(what, "rotate"))
+		return part_rotate();
+	if (!strcmp(what, "cost"))
+		return part_cost(which % COSTS);
 	if (!strcmp(what, "setup"))
 		return part_setup(which % SETS_MEASURED);
 	if (!strcmp(what, "intervals"))
@@ -327,6 +331,18 @@ static int run_passes(const char *chip)
 	if (chip)
 		setenv("PM_PROBE_CHIP", chip, 1);
 	return run_sets("passes", SETS);
+}
+
+static int run_rotate(const char *unused)
+{
+	(void)unused;
+	return run_sets("rotate", 1);
+}
+
+static int run_cost(const char *unused)
+{
+	(void)unused;
+	return run_sets("cost", COSTS);
 }
 
 static int run_setup(const char *unused)
@@ -370,9 +386,10 @@ static const struct {
 	const char *name;
 	int (*run)(const char *argument); /* how many children ended in a bad way */
 } parts[] = {
-        {"names", run_names},    {"passes", run_passes},       {"setup", run_setup},
-        {"work", run_work},      {"intervals", run_intervals}, {"change", run_change},
-        {"second", part_second}, {"overflow", run_overflow},
+        {"names", run_names},         {"passes", run_passes}, {"setup", run_setup},
+        {"cost", run_cost},           {"rotate", run_rotate}, {"work", run_work},
+        {"intervals", run_intervals}, {"change", run_change}, {"second", part_second},
+        {"overflow", run_overflow},
 };
 
 #endif /* PM_OTHERS_H */

@@ -11,7 +11,7 @@
  *
  * Build: tests/gpu/build.sh, or: : >EMPTY/string; gcc -O2 -I EMPTY -I CUDA/include -o pm_probe
  *        pm_probe.c -L CUDA/lib64 -lcupti -ldl
- * Usage: pm_probe [all | names [CHIP] | passes [CHIP] | setup | intervals | change | work | second |
+ * Usage: pm_probe [all | names [CHIP] | passes [CHIP] | setup | cost | rotate | intervals | change | work | second |
  *        overflow]
  * Exit:  0 done, whatever was found; 1 a part timed out or crashed; 2 usage; 77 no device
  */
@@ -111,7 +111,7 @@ static bool evaluate(struct pm *pm, struct tally *tally, size_t index, uint64_t 
 	info.sampleIndex = values.rangeIndex = index;
 	values.pHostObject = pm->host;
 	values.ppMetricNames = (const char **)pm->set->metrics;
-	values.numMetrics = pm->metric_count;
+	values.numMetrics = pm->evaluated ? pm->evaluated : pm->metric_count;
 	values.pMetricValues = value;
 	if (!step(pm, "GetSampleInfo", cuptiPmSamplingCounterDataGetSampleInfo(&info)) ||
 	    !step(pm, "EvaluateToGpuValues", cuptiProfilerHostEvaluateToGpuValues(&values)))
@@ -189,7 +189,7 @@ static void print_tally(const char *part, const char *what, const struct pm *pm,
 		printf(", %.0f%% of a core",
 		       100.0 * (double)(tally->decode_cpu_ns + tally->evaluate_cpu_ns) /
 		               (double)tally->wall_ns);
-	printf(" | image %.0f bytes/sample\n", (double)pm->image_bytes / PM_IMAGE_SAMPLES);
+	printf(" | image %.0f bytes/sample\n", (double)pm->image_bytes / (double)pm->image_samples);
 	fflush(stdout);
 }
 
@@ -280,6 +280,100 @@ static int part_setup(int which)
 	       (double)(clock_ns(CLOCK_MONOTONIC) - at[9]) / 1e6);
 	print_tally("setup", sets[which].name, &pm, 50000, &tally);
 	return report_failure(&pm, "setup");
+}
+
+/* What a sample costs: by metrics, by how many of them are evaluated, by the size of the image. */
+static int part_cost(int which)
+{
+	static const struct pm_set cost_sets[] = {
+	        {"avg", {"sm__cycles_active.avg"}},
+	        {"avg elapsed", {"sm__cycles_active.avg", "sm__cycles_elapsed.max"}},
+	        {"avg elapsed min max", {ACTIVE}},
+	        {"avg warps", {"sm__cycles_active.avg", "sm__warps_active.avg"}},
+	        {"avg elapsed tensor", {"sm__cycles_active.avg", "sm__cycles_elapsed.max", TENSOR}},
+	        {"avg elapsed dram", {"sm__cycles_active.avg", "sm__cycles_elapsed.max", DRAM}},
+	        {"all", {ACTIVE, "sm__warps_active.avg", TENSOR, DRAM}},
+	};
+	static const struct {
+		int set;
+		size_t evaluated, image_samples;
+		uint64_t interval_ns;
+	} costs[] = {{0, 0, 2048, 50000},  {1, 0, 2048, 50000}, {1, 0, 256, 50000},
+	             {2, 0, 2048, 50000},  {2, 1, 2048, 50000}, {2, 1, 256, 50000},
+	             {3, 0, 2048, 50000},  {4, 0, 2048, 50000}, {5, 0, 1024, 100000},
+	             {6, 0, 1024, 200000}, {6, 1, 256, 200000}};
+	struct pm pm = {.set = &cost_sets[costs[which].set],
+	                .evaluated = costs[which].evaluated,
+	                .image_samples = costs[which].image_samples,
+	                .hardware_bytes = 512 << 20};
+	struct tally first = {0}, tally = {0};
+
+	if (!pm_begin(&pm, costs[which].interval_ns))
+		return report_failure(&pm, "cost");
+	drain_for(&pm, &first, costs[which].interval_ns, 0.05);
+	drain_for(&pm, &tally, costs[which].interval_ns, 0.6);
+	printf("evaluated %zu, image of %zu\n", costs[which].evaluated, costs[which].image_samples);
+	print_tally("cost", pm.set->name, &pm, costs[which].interval_ns, &tally);
+	pm_stop(&pm);
+	pm_disable(&pm);
+	return report_failure(&pm, "cost");
+}
+#define COSTS 11
+
+/* Two sets of metrics in turn, each with an Enable of its own: what the change costs, and the first sample. */
+static int part_rotate(void)
+{
+	static const struct pm_set light = {"light", {ACTIVE}};
+	static const uint64_t interval_ns[] = {50000, 200000, 47000, 190000};
+	struct pm pm[2] = {{.set = &light, .hardware_bytes = 512 << 20},
+	                   {.set = &sets[SET_ALL], .hardware_bytes = 512 << 20}};
+	struct tally warm = {0};
+
+	if (!pm_begin(&pm[0], 50000) || !drain_for(&pm[0], &warm, 50000, 0.2))
+		return report_failure(&pm[0], "rotate");
+	pm[1].chip = pm[0].chip;
+	pm[1].availability = pm[0].availability;
+	if (!pm_host(&pm[1], CUPTI_PROFILER_TYPE_PM_SAMPLING) || !pm_configure(&pm[1]))
+		return report_failure(&pm[1], "rotate");
+	for (int i = 1; i < 8; i++) {
+		struct pm *old = &pm[(i - 1) % 2], *new = &pm[i % 2];
+		struct tally rest = {0}, first = {0}, then = {0};
+		int64_t at[6];
+
+		at[0] = clock_ns(CLOCK_MONOTONIC);
+		pm_stop(old);
+		at[1] = clock_ns(CLOCK_MONOTONIC);
+		drain(old, &rest, interval_ns[(i - 1) % 4]);
+		pm_disable(old);
+		at[2] = clock_ns(CLOCK_MONOTONIC);
+		pm_enable(new);
+		pm_set_config(new, interval_ns[i % 4]);
+		at[3] = clock_ns(CLOCK_MONOTONIC);
+		if (!new->image)
+			pm_make_image(new);
+		else
+			pm_empty_image(new);
+		at[4] = clock_ns(CLOCK_MONOTONIC);
+		pm_start(new);
+		at[5] = clock_ns(CLOCK_MONOTONIC);
+		if (old->failed || new->failed)
+			return report_failure(old->failed ? old : new, "rotate");
+		drain_for(new, &first, interval_ns[i % 4], 0.02);
+		drain_for(new, &then, interval_ns[i % 4], 0.5);
+		printf("rotate     to %-24s ms: Stop %.2f drain, Disable %.2f (%ld) Enable, "
+		       "SetConfig %.2f image "
+		       "%.2f Start %.2f; first %ld samples, longest %lld ns, %ld odd\n",
+		       new->set->name, (double)(at[1] - at[0]) / 1e6, (double)(at[2] - at[1]) / 1e6,
+		       rest.samples, (double)(at[3] - at[2]) / 1e6, (double)(at[4] - at[3]) / 1e6,
+		       (double)(at[5] - at[4]) / 1e6, first.samples, (long long)first.max_ns,
+		       first.odd);
+		print_tally("rotate", new->set->name, new, interval_ns[i % 4], &then);
+		if (new->failed)
+			return report_failure(new, "rotate");
+	}
+	pm_stop(&pm[1]);
+	pm_disable(&pm[1]);
+	return report_failure(&pm[1], "rotate");
 }
 
 static int part_interval(uint64_t interval_ns)
@@ -422,7 +516,8 @@ static int part_overflow(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: pm_probe [all | names [CHIP] | passes [CHIP] | setup | intervals | "
+	fprintf(stderr, "usage: pm_probe [all | names [CHIP] | passes [CHIP] | setup | cost | "
+	                "rotate | intervals | "
 	                "change | work | second | overflow]\n");
 	return 2;
 }

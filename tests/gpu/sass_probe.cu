@@ -10,7 +10,7 @@
  * SM:SASS/%smid. Also compared: the function's last instruction, and which other functions were seen.
  *
  * Build: nvcc -O2 -arch=sm_90 -o sass_probe sass_probe.cu -lcupti -lcuda, or tests/gpu/build.sh
- * Usage: sass_probe
+ * Usage: sass_probe [WAY GRID THREADS], WAY 0 to 3: in a fresh process the first launch counts
  * Exit:  0 all equal, 1 a call failed or some differ, 77 no device
  */
 #include <algorithm>
@@ -69,9 +69,9 @@ static void check_cupti(CUptiResult code, const char *what)
 
 #define PARAMS(type, name) CUpti_##type##_Params name = {CUpti_##type##_Params_STRUCT_SIZE}
 
-enum way { WAY_ONCE, WAY_EACH, WAY_EACH_EAGER, WAYS };
+enum way { WAY_ONCE, WAY_EACH, WAY_EACH_EAGER, WAY_CYCLE, WAYS };
 static const char *const way_names[WAYS] = {"enabled once, lazy", "enabled per launch, lazy",
-                                            "enabled per launch, eager"};
+                                            "enabled per launch, eager", "configured per launch"};
 
 static struct {
 	CUcontext context;
@@ -132,6 +132,13 @@ static size_t sass_disable()
 	disable.ctx = state.context;
 	CHECK_CUPTI(cuptiSassMetricsDisable(&disable));
 	return disable.numOfDroppedRecords;
+}
+
+static void sass_unset()
+{
+	PARAMS(SassMetricsUnsetConfig, unset);
+
+	CHECK_CUPTI(cuptiSassMetricsUnsetConfig(&unset));
 }
 
 /* What was counted since enabling or the last flush. */
@@ -220,14 +227,18 @@ static int probe(enum way way, int launch, int grid, int threads)
 	CHECK(cudaMemset(state.warps, 0, sizeof(*state.warps) * 1024));
 	CHECK(cudaDeviceSynchronize());
 	begin_us = now_us();
+	if (way == WAY_CYCLE)
+		sass_configure();
 	if (way != WAY_ONCE)
-		sass_enable(way == WAY_EACH);
+		sass_enable(way != WAY_EACH_EAGER);
 	sass_count<<<grid, threads>>>(state.warps, state.sink, 2000);
 	CHECK(cudaDeviceSynchronize());
 	launched_us = now_us();
 	counted = sass_flush();
 	if (way != WAY_ONCE)
 		dropped = sass_disable();
+	if (way == WAY_CYCLE)
+		sass_unset();
 	flushed_us = now_us();
 	CHECK(cudaMemcpy(state.truth.data(), state.warps, sizeof(unsigned) * state.truth.size(),
 	                 cudaMemcpyDeviceToHost));
@@ -254,10 +265,12 @@ static int probe(enum way way, int launch, int grid, int threads)
 	return first;
 }
 
-int main()
+int main(int argc, char **argv)
 {
-	static const int grids[] = {264, 267, 396};
-	static const int thread_counts[] = {1024, 32, 96, 256, 512};
+	static const int all_grids[] = {264, 267, 396};
+	static const int all_threads[] = {1024, 32, 96, 256, 512};
+	std::vector<int> grids(all_grids, all_grids + 3),
+	        thread_counts(all_threads, all_threads + 5);
 	int devices = 0, different = 0, launches = 0;
 
 	if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -272,8 +285,15 @@ int main()
 	state.truth.resize(state.sms);
 	sass_count<<<264, 1024>>>(state.warps, state.sink, 2000); /* loaded */
 	CHECK(cudaDeviceSynchronize());
-	sass_configure();
+	if (argc == 4) {
+		grids.assign(1, atoi(argv[2]));
+		thread_counts.assign(1, atoi(argv[3]));
+	}
 	for (int way = 0; way < WAYS; way++) {
+		if (argc == 4 && way != atoi(argv[1]))
+			continue;
+		if (way != WAY_CYCLE)
+			sass_configure();
 		if (way == WAY_ONCE)
 			sass_enable(true);
 		for (int threads : thread_counts)
@@ -283,6 +303,8 @@ int main()
 					        probe((enum way)way, launch, grid, threads) > 0;
 		if (way == WAY_ONCE)
 			sass_disable();
+		if (way != WAY_CYCLE)
+			sass_unset();
 	}
 	printf("sass_probe: of %d launches %d differ from %%smid\n", launches, different);
 	return different > 0;
