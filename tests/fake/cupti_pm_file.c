@@ -125,7 +125,8 @@ static void spans_add(struct spans *spans, const struct span *span)
 	if (spans->count == spans->capacity) {
 		size_t live = spans->count - spans->first;
 
-		memmove(spans->at, spans->at + spans->first, live * sizeof(*span));
+		if (live)
+			memmove(spans->at, spans->at + spans->first, live * sizeof(*span));
 		spans->first = 0;
 		spans->count = live;
 		if (live * 2 >= spans->capacity) {
