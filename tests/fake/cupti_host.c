@@ -261,11 +261,15 @@ static wtcupti_result availability(const char *call, wtcu_context context, size_
                                    uint8_t *image)
 {
 	const size_t want = 512;
+	struct fake_device_facts facts;
 	uint32_t id, device;
 
 	prof_check_initialized(call);
-	if (!cupti.driver->context_id(context, &id, &device))
+	if (!cupti.driver->context_id(context, &id, &device) ||
+	    !cupti.driver->device(device, &facts))
 		return WTCUPTI_ERROR_INVALID_CONTEXT;
+	if (prof_device_is_taken(&facts))
+		return WTCUPTI_ERROR_HARDWARE_BUSY;
 	if (image && *bytes < want)
 		fake_die("%s: %zu bytes are less than the size told", call, *bytes);
 	*bytes = want;

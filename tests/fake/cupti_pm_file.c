@@ -63,6 +63,13 @@ wtcupti_result prof_device_take(const struct fake_device_facts *facts)
 	return WTCUPTI_SUCCESS;
 }
 
+bool prof_device_is_taken(const struct fake_device_facts *facts)
+{
+	int64_t pid = file_open() ? atomic_load(&head->owner[facts->place % FAKE_PM_DEVICES]) : 0;
+
+	return pid && pid != getpid() && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
 void prof_device_give(const struct fake_device_facts *facts)
 {
 	if (head)

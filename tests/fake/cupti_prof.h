@@ -119,6 +119,8 @@ wtcupti_result prof_unsupported(void);
 struct fake_device_facts;
 /* Takes the counters of a device: 0, or WTCUPTI_ERROR_HARDWARE_BUSY. */
 wtcupti_result prof_device_take(const struct fake_device_facts *facts);
+/* Another process has them. */
+bool prof_device_is_taken(const struct fake_device_facts *facts);
 void prof_device_give(const struct fake_device_facts *facts);
 /* WTFAKE_PM is set: devices have counters that another process can read. */
 bool prof_has_pm(void);
@@ -137,11 +139,5 @@ int64_t prof_gpu_read(struct prof_gpu *gpu, int64_t want_ns);
 void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, struct prof_row *row);
 /* Clock of the SMs, cycles per ns: the device's, or WTFAKE_SM_CLOCK_MHZ. */
 double prof_clock_ghz(const struct fake_device_facts *facts);
-
-/* ---- profiling kernels (cupti_range.c, cupti_sass.c) --------------------------------- */
-
-/* The range profiler is enabled there; SASS metrics are. */
-bool prof_range_is_enabled(uint32_t device);
-bool prof_sass_is_enabled(uint32_t device);
 
 #endif /* FAKE_CUPTI_PROF_H */

@@ -13,8 +13,8 @@
 #include "tests/fake/cupti_prof.h"
 #include "tests/fake/pm_file.h"
 
-#define REPLAY_US 2000 /* a real launch takes 12 ms more */
-#define PAD_NS 3000 /* the counters run that much longer than the kernel */
+#define REPLAY_US 2000 /* a real launch takes 13 ms more */
+#define PAD_NS 1400 /* the counters run that much longer than the kernel */
 
 struct wtcupti_range_object {
 	struct wtcupti_range_object *next;
@@ -60,7 +60,7 @@ bool cupti_wants_sms(void)
 	pthread_mutex_lock(&cupti_lock);
 	is = started != NULL;
 	pthread_mutex_unlock(&cupti_lock);
-	return is || cupti_sass_wants_sms();
+	return is;
 }
 
 /* Spans of one kernel on one SM do not overlap. */
@@ -120,7 +120,6 @@ void cupti_take_sms(const struct fake_op *op, const struct fake_sms *sms)
 	if (started && started->context_id == op->context_id)
 		range_add(started, sms);
 	pthread_mutex_unlock(&cupti_lock);
-	cupti_sass_take_sms(op, sms);
 }
 
 /* ---- sessions ----------------------------------------------------------------------------- */
@@ -136,7 +135,7 @@ static struct wtcupti_range_object *object_of(const char *call, struct wtcupti_r
 	return o;
 }
 
-bool prof_range_is_enabled(uint32_t device)
+static bool is_enabled_on(uint32_t device)
 {
 	for (const struct wtcupti_range_object *o = objects; o; o = o->next)
 		if (o->is_enabled && o->device == device)
@@ -157,7 +156,7 @@ static wtcupti_result enable(const char *call, struct wtcupti_range_enable *p)
 		return WTCUPTI_ERROR_INVALID_CONTEXT;
 	if (prof_unsupported())
 		return prof_unsupported();
-	if (prof_range_is_enabled(device) || prof_sass_is_enabled(device))
+	if (is_enabled_on(device))
 		return WTCUPTI_ERROR_INVALID_OPERATION;
 	result = prof_device_take(&facts);
 	if (result)
