@@ -38,7 +38,8 @@ static const struct {
         {"dram__bytes_read", PROF_DRAM_READ, false},
         {"dram__bytes_write", PROF_DRAM_WRITE, false},
         {"gpc__cycles_elapsed", PROF_GPC_ELAPSED, true},
-        {"lts__t_bytes", PROF_L2_BYTES, false},
+        {"sm__issue_active", PROF_ISSUE_ACTIVE, true},
+        {"sm__inst_executed_pipe_tensor", PROF_TENSOR_INSTRUCTIONS, true},
 };
 #define METRIC_COUNT (sizeof(metrics) / sizeof(metrics[0]))
 
@@ -75,14 +76,23 @@ bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rol
 	return false;
 }
 
+static bool set_has(prof_set set, enum prof_counter counter)
+{
+	return set >> (counter * PROF_ROLLUPS) & ((1 << PROF_ROLLUPS) - 1);
+}
+
 size_t prof_passes(prof_set set)
 {
 	size_t room = (size_t)fake_env_i64("WTFAKE_PASS_COUNTERS", 6);
-	size_t counters = 0;
+	size_t counters = 0, least = 1;
 
 	for (int i = 0; i < PROF_COUNTERS; i++)
-		counters += (set >> (i * PROF_ROLLUPS) & ((1 << PROF_ROLLUPS) - 1)) != 0;
-	return (counters + room - 1) / room;
+		counters += set_has(set, (enum prof_counter)i);
+	if (set_has(set, PROF_TENSOR_INSTRUCTIONS))
+		least = 3;
+	else if (set_has(set, PROF_ISSUE_ACTIVE))
+		least = 2;
+	return counters > room * least ? (counters + room - 1) / room : least;
 }
 
 prof_set prof_set_of(const char *call, const char *const *names, size_t count)
@@ -340,8 +350,7 @@ static wtcupti_result add_metrics(const char *call, struct wtcupti_host_config_a
 		if (!prof_metric(p->names[i], &counter, &rollup))
 			return WTCUPTI_ERROR_INVALID_METRIC_NAME;
 	o->set |= prof_set_of(call, p->names, p->count);
-	if (o->profiler_type == WTCUPTI_PROFILER_PM_SAMPLING &&
-	    o->set >> (PROF_GPC_ELAPSED * PROF_ROLLUPS) & ((1 << PROF_ROLLUPS) - 1))
+	if (o->profiler_type == WTCUPTI_PROFILER_PM_SAMPLING && set_has(o->set, PROF_GPC_ELAPSED))
 		hang();
 	return WTCUPTI_SUCCESS;
 }

@@ -24,7 +24,8 @@ enum prof_counter {
 	PROF_DRAM_READ,
 	PROF_DRAM_WRITE,
 	PROF_GPC_ELAPSED,
-	PROF_L2_BYTES,
+	PROF_ISSUE_ACTIVE, /* only to need a second pass: never counted */
+	PROF_TENSOR_INSTRUCTIONS, /* and a third */
 	PROF_COUNTERS
 };
 enum prof_rollup { PROF_AVG, PROF_MIN, PROF_MAX, PROF_SUM, PROF_ROLLUPS };
@@ -41,7 +42,7 @@ typedef uint64_t prof_set;
 
 /* The metric of that name; false: there is none. */
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup);
-/* Passes that a set takes: WTFAKE_PASS_COUNTERS of them (6) fit in one. */
+/* Passes that a set takes: WTFAKE_PASS_COUNTERS (6) counters fit in one, but for the last two above. */
 size_t prof_passes(prof_set set);
 
 /* ---- images ----------------------------------------------------------------------- */

@@ -202,7 +202,8 @@ static wtcupti_result set_config(const char *call, struct wtcupti_range_set_conf
 		fake_die("%s: in a session", call);
 	if (data->owner != o->number || data->set & ~config->set)
 		fake_die("%s: counter data of another object or for other metrics", call);
-	if (p->range_mode != WTCUPTI_RANGE_AUTO || p->replay_mode != WTCUPTI_REPLAY_KERNEL)
+	if (config->passes > 1 || p->range_mode != WTCUPTI_RANGE_AUTO ||
+	    p->replay_mode != WTCUPTI_REPLAY_KERNEL)
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
 	if (p->nesting_levels != 1 || !p->max_ranges_per_pass)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
