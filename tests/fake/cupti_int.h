@@ -68,15 +68,12 @@ const struct fake_tools *cupti_tools(void);
 void cupti_collect(bool is_forced);
 void cupti_forget_pending(void);
 
-/* ---- counters around kernels (cupti_range.c, cupti_sass.c) ----------------------------- */
+/* ---- counters around kernels (cupti_range.c) ----------------------------------------- */
 
 /* Called with the driver's lock held. */
 int64_t cupti_replay_ns(uint32_t device);
 bool cupti_wants_sms(void);
 void cupti_take_sms(const struct fake_op *op, const struct fake_sms *sms);
-/* The same of the SASS metrics alone. */
-bool cupti_sass_wants_sms(void);
-void cupti_sass_take_sms(const struct fake_op *op, const struct fake_sms *sms);
 
 /* ---- buffers (cupti_buffer.c) -------------------------------------------------- */
 

@@ -63,6 +63,13 @@ wtcupti_result prof_device_take(const struct fake_device_facts *facts)
 	return WTCUPTI_SUCCESS;
 }
 
+bool prof_device_is_taken(const struct fake_device_facts *facts)
+{
+	int64_t pid = file_open() ? atomic_load(&head->owner[facts->place % FAKE_PM_DEVICES]) : 0;
+
+	return pid && pid != getpid() && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
 void prof_device_give(const struct fake_device_facts *facts)
 {
 	if (head)
@@ -125,7 +132,8 @@ static void spans_add(struct spans *spans, const struct span *span)
 	if (spans->count == spans->capacity) {
 		size_t live = spans->count - spans->first;
 
-		memmove(spans->at, spans->at + spans->first, live * sizeof(*span));
+		if (live)
+			memmove(spans->at, spans->at + spans->first, live * sizeof(*span));
 		spans->first = 0;
 		spans->count = live;
 		if (live * 2 >= spans->capacity) {

@@ -24,7 +24,8 @@ enum prof_counter {
 	PROF_DRAM_READ,
 	PROF_DRAM_WRITE,
 	PROF_GPC_ELAPSED,
-	PROF_L2_BYTES,
+	PROF_ISSUE_ACTIVE, /* only to need a second pass: never counted */
+	PROF_TENSOR_INSTRUCTIONS, /* and a third */
 	PROF_COUNTERS
 };
 enum prof_rollup { PROF_AVG, PROF_MIN, PROF_MAX, PROF_SUM, PROF_ROLLUPS };
@@ -41,7 +42,7 @@ typedef uint64_t prof_set;
 
 /* The metric of that name; false: there is none. */
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup);
-/* Passes that a set takes: WTFAKE_PASS_COUNTERS of them (6) fit in one. */
+/* Passes that a set takes: WTFAKE_PASS_COUNTERS (6) counters fit in one, but for the last two above. */
 size_t prof_passes(prof_set set);
 
 /* ---- images ----------------------------------------------------------------------- */
@@ -89,6 +90,9 @@ void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t ow
 
 /* ---- what no client may do --------------------------------------------------------- */
 
+/* As fake_die(), but for good: there is nothing to go on with. */
+_Noreturn void prof_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* A structure of the wrong size, or none, or with priv set, is fatal. */
 void prof_check_params(const char *call, const void *params, size_t want_bytes);
 /* cuptiProfilerInitialize has to have come before. */
@@ -119,6 +123,8 @@ wtcupti_result prof_unsupported(void);
 struct fake_device_facts;
 /* Takes the counters of a device: 0, or WTCUPTI_ERROR_HARDWARE_BUSY. */
 wtcupti_result prof_device_take(const struct fake_device_facts *facts);
+/* Another process has them. */
+bool prof_device_is_taken(const struct fake_device_facts *facts);
 void prof_device_give(const struct fake_device_facts *facts);
 /* WTFAKE_PM is set: devices have counters that another process can read. */
 bool prof_has_pm(void);
@@ -137,11 +143,5 @@ int64_t prof_gpu_read(struct prof_gpu *gpu, int64_t want_ns);
 void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, struct prof_row *row);
 /* Clock of the SMs, cycles per ns: the device's, or WTFAKE_SM_CLOCK_MHZ. */
 double prof_clock_ghz(const struct fake_device_facts *facts);
-
-/* ---- profiling kernels (cupti_range.c, cupti_sass.c) --------------------------------- */
-
-/* The range profiler is enabled there; SASS metrics are. */
-bool prof_range_is_enabled(uint32_t device);
-bool prof_sass_is_enabled(uint32_t device);
 
 #endif /* FAKE_CUPTI_PROF_H */

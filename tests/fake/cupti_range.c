@@ -13,8 +13,8 @@
 #include "tests/fake/cupti_prof.h"
 #include "tests/fake/pm_file.h"
 
-#define REPLAY_US 2000 /* a real launch takes 12 ms more */
-#define PAD_NS 3000 /* the counters run that much longer than the kernel */
+#define REPLAY_US 2000 /* a real launch takes 13 ms more */
+#define PAD_NS 1400 /* the counters run that much longer than the kernel */
 
 struct wtcupti_range_object {
 	struct wtcupti_range_object *next;
@@ -60,7 +60,7 @@ bool cupti_wants_sms(void)
 	pthread_mutex_lock(&cupti_lock);
 	is = started != NULL;
 	pthread_mutex_unlock(&cupti_lock);
-	return is || cupti_sass_wants_sms();
+	return is;
 }
 
 /* Spans of one kernel on one SM do not overlap. */
@@ -120,7 +120,6 @@ void cupti_take_sms(const struct fake_op *op, const struct fake_sms *sms)
 	if (started && started->context_id == op->context_id)
 		range_add(started, sms);
 	pthread_mutex_unlock(&cupti_lock);
-	cupti_sass_take_sms(op, sms);
 }
 
 /* ---- sessions ----------------------------------------------------------------------------- */
@@ -132,11 +131,11 @@ static struct wtcupti_range_object *object_of(const char *call, struct wtcupti_r
 	while (at && at != o)
 		at = at->next;
 	if (!at || !at->is_enabled)
-		fake_die("%s: the range profiler is not enabled", call);
+		prof_die("%s: the range profiler is not enabled", call);
 	return o;
 }
 
-bool prof_range_is_enabled(uint32_t device)
+static bool is_enabled_on(uint32_t device)
 {
 	for (const struct wtcupti_range_object *o = objects; o; o = o->next)
 		if (o->is_enabled && o->device == device)
@@ -157,7 +156,7 @@ static wtcupti_result enable(const char *call, struct wtcupti_range_enable *p)
 		return WTCUPTI_ERROR_INVALID_CONTEXT;
 	if (prof_unsupported())
 		return prof_unsupported();
-	if (prof_range_is_enabled(device) || prof_sass_is_enabled(device))
+	if (is_enabled_on(device))
 		return WTCUPTI_ERROR_INVALID_OPERATION;
 	result = prof_device_take(&facts);
 	if (result)
@@ -183,7 +182,7 @@ static wtcupti_result disable(const char *call, struct wtcupti_range_disable *p)
 	struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (o->is_started)
-		fake_die("%s: the session has not been stopped", call);
+		prof_die("%s: the session has not been stopped", call);
 	free(o->row);
 	o->row = NULL;
 	o->is_enabled = false;
@@ -200,10 +199,11 @@ static wtcupti_result set_config(const char *call, struct wtcupti_range_set_conf
 	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_RANGE);
 
 	if (o->is_started)
-		fake_die("%s: in a session", call);
+		prof_die("%s: in a session", call);
 	if (data->owner != o->number || data->set & ~config->set)
-		fake_die("%s: counter data of another object or for other metrics", call);
-	if (p->range_mode != WTCUPTI_RANGE_AUTO || p->replay_mode != WTCUPTI_REPLAY_KERNEL)
+		prof_die("%s: counter data of another object or for other metrics", call);
+	if (config->passes > 1 || p->range_mode != WTCUPTI_RANGE_AUTO ||
+	    p->replay_mode != WTCUPTI_REPLAY_KERNEL)
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
 	if (p->nesting_levels != 1 || !p->max_ranges_per_pass)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
@@ -220,12 +220,12 @@ static wtcupti_result start(const char *call, struct wtcupti_range_start *p)
 	struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (!o->is_configured)
-		fake_die("%s before cuptiRangeProfilerSetConfig", call);
+		prof_die("%s before cuptiRangeProfilerSetConfig", call);
 	if (o->is_started)
-		fake_die("%s: a second time", call);
+		prof_die("%s: a second time", call);
 	pthread_mutex_lock(&cupti_lock);
 	if (started)
-		fake_die("%s: on two devices at once is not simulated", call);
+		prof_die("%s: on two devices at once is not simulated", call);
 	o->row_count = o->unkept = 0;
 	o->is_started = true;
 	o->has_stopped = false;
@@ -239,9 +239,9 @@ static wtcupti_result stop(const char *call, struct wtcupti_range_stop *p)
 	struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (!o->is_started)
-		fake_die("%s: not started", call);
+		prof_die("%s: not started", call);
 	if (!cupti.driver->is_idle(o->context))
-		fake_die("%s: with work that has not ended: synchronise first", call);
+		prof_die("%s: with work that has not ended: synchronise first", call);
 	pthread_mutex_lock(&cupti_lock);
 	started = NULL;
 	o->is_started = false;
@@ -257,8 +257,7 @@ static wtcupti_result stop(const char *call, struct wtcupti_range_stop *p)
 static wtcupti_result user_range(const char *call, struct wtcupti_range_object *object)
 {
 	object_of(call, object);
-	fake_die("%s: with auto range", call);
-	return WTCUPTI_ERROR_INVALID_OPERATION;
+	prof_die("%s: with auto range", call);
 }
 
 static wtcupti_result decode(const char *call, struct wtcupti_range_decode_data *p)
@@ -267,7 +266,7 @@ static wtcupti_result decode(const char *call, struct wtcupti_range_decode_data 
 	struct prof_data *data;
 
 	if (o->is_started || !o->has_stopped)
-		fake_die("%s before cuptiRangeProfilerStop", call);
+		prof_die("%s before cuptiRangeProfilerStop", call);
 	data = prof_data_of(call, (uint8_t *)o->data, o->data_given_bytes, WTCUPTI_PROFILER_RANGE);
 	pthread_mutex_lock(&cupti_lock);
 	p->dropped_ranges = o->unkept;
@@ -301,9 +300,9 @@ static wtcupti_result data_init(const char *call,
 	const struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (!o->data_bytes)
-		fake_die("%s before cuptiRangeProfilerGetCounterDataSize", call);
+		prof_die("%s before cuptiRangeProfilerGetCounterDataSize", call);
 	if (!p->image || p->image_bytes != o->data_bytes)
-		fake_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
+		prof_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
 	prof_data_init(p->image, p->image_bytes, WTCUPTI_PROFILER_RANGE, o->number, o->data_set);
 	return WTCUPTI_SUCCESS;
 }
@@ -323,7 +322,7 @@ static wtcupti_result range_info(const char *call, struct wtcupti_range_get_rang
 	char name[24];
 
 	if (p->index >= data->count)
-		fake_die("%s: range %zu of %u", call, p->index, data->count);
+		prof_die("%s: range %zu of %u", call, p->index, data->count);
 	snprintf(name, sizeof(name), "%zu", p->index);
 	p->name = strdup(name);
 	return p->name ? WTCUPTI_SUCCESS : WTCUPTI_ERROR_OUT_OF_MEMORY;

@@ -49,9 +49,6 @@ struct fake_pm_span;
 struct fake_sms {
 	const struct fake_pm_kernel *kernel;
 	const struct fake_pm_span *span;
-	const uint64_t *blocks; /* of each SM from first_sm on */
-	int first_sm, sm_count; /* that the context has */
-	const void *function; /* the same for all launches of one */
 };
 
 struct fake_tools {

@@ -59,7 +59,6 @@ tests_fake_libcupti_so_13_SOURCES = \
 	tests/fake/cupti_prof.h \
 	tests/fake/cupti_range.c \
 	tests/fake/cupti_record.c \
-	tests/fake/cupti_sass.c \
 	tests/fake/fake_common.c
 tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
 tests_fake_libcupti_so_13_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcupti.so.13
@@ -101,7 +100,7 @@ tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 # What the simulation must do, and our declarations against real headers.
 fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
 	tests/unit/test_fake_pm tests/unit/test_fake_pm_strict tests/unit/test_fake_range \
-	tests/unit/test_fake_sass tests/unit/test_fake_nvml \
+	tests/unit/test_fake_nvml \
 	tests/unit/test_abi tests/unit/test_profiler_abi tests/unit/test_nvtx_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
@@ -127,9 +126,6 @@ range_case = tests/unit/range_case.c tests/unit/range_case.h $(fake_case)
 tests_unit_test_fake_range_SOURCES = tests/unit/test_fake_range.c $(range_case)
 tests_unit_test_fake_range_LDADD = -lm
 EXTRA_tests_unit_test_fake_range_DEPENDENCIES = $(fake_libraries)
-tests_unit_test_fake_sass_SOURCES = tests/unit/test_fake_sass.c $(fake_case)
-tests_unit_test_fake_sass_LDADD = -lm
-EXTRA_tests_unit_test_fake_sass_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_fake_nvml_SOURCES = tests/unit/test_fake_nvml.c $(fake_case)
 tests_unit_test_fake_nvml_LDADD = -lm
 EXTRA_tests_unit_test_fake_nvml_DEPENDENCIES = $(fake_libraries)

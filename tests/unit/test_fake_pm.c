@@ -40,11 +40,13 @@ enum {
 	V_TRUTH_BUSY,
 	V_TRUTH_START,
 	V_TRUTH_END, /* of the last kernel in the file */
+	V_FIRST_NS, /* length of the first sample, which is in no sum */
 	V_RESULT
 };
 
 static size_t sampled_device;
 static char pm_path[] = "/tmp/wtfake-pm-XXXXXX";
+static char counters_path[] = "/tmp/wtfake-counters-XXXXXX";
 static struct case_found got;
 
 /* ---- in the child ------------------------------------------------------------------------ */
@@ -58,6 +60,10 @@ static void add(void *data, uint64_t start_ns, uint64_t end_ns, const double *va
 {
 	struct sums *sums = data;
 
+	if (!found->value[V_FIRST_NS]) { /* not an interval: see README.md */
+		found->value[V_FIRST_NS] = (int64_t)(end_ns - start_ns);
+		return;
+	}
 	for (int i = 0; i < ALL_COUNT; i++)
 		sums->value[i] += values[i];
 	if (values[0] > 0 && !found->value[V_FIRST_START]) {
@@ -139,6 +145,7 @@ static void sample(void (*application)(void), uint64_t interval_ns, uint32_t max
 
 	pm_bind();
 	pm_begin(&s, ALL, interval_ns, max_samples);
+	usleep(2000); /* the first sample, which is of the time before, is over */
 	process_go(go);
 	while (!waitpid(pid, &status, WNOHANG)) {
 		pm_drain(&s, add, &sums);
@@ -147,7 +154,8 @@ static void sample(void (*application)(void), uint64_t interval_ns, uint32_t max
 	case_must(status, "the application");
 	usleep(1000); /* the last sample is whole */
 	pm_stop(&s);
-	pm_drain(&s, add, &sums);
+	while (pm_drain(&s, add, &sums) > 0)
+		;
 	pm_disable(&s);
 	report(&sums);
 	truth_sum();
@@ -223,12 +231,12 @@ static void app_capture(void)
 
 static void case_plain(void)
 {
-	sample(app_plain, 20000, 100);
+	sample(app_plain, 50000, 100);
 }
 
 static void case_jitter(void)
 {
-	sample(app_jitter, 7000, 3000);
+	sample(app_jitter, 37000, 3000);
 }
 
 static void case_sharing(void)
@@ -238,7 +246,7 @@ static void case_sharing(void)
 
 static void case_streams(void)
 {
-	sample(app_streams, 10000, 500);
+	sample(app_streams, 30000, 500);
 }
 
 /* All SMs have a block of the first kernel, then of both, then of the second. */
@@ -285,7 +293,7 @@ static void case_one(void)
 
 static void case_graph(void)
 {
-	sample(app_capture, 20000, 500);
+	sample(app_capture, 40000, 500);
 }
 
 static void case_dropped(void)
@@ -295,17 +303,94 @@ static void case_dropped(void)
 
 static void case_overflow(void)
 {
+	struct wtcupti_pm_start start = {.struct_size = WTCUPTI_PM_START_BYTES};
 	struct pm_session s = {0};
 
 	pm_bind();
 	pm_begin(&s, ALL, 10000, 100);
+	start.object = s.object;
 	usleep(20000);
 	found->value[V_RESULT] = pm_drain(&s, NULL, NULL);
+	found->value[0] = pm_drain(&s, NULL, NULL);
 	pm_stop(&s);
+	found->value[1] = pm_set_config(&s, 10000);
+	found->value[2] = pm.cuptiPmSamplingStart(&start);
+	pm_disable(&s);
+	pm_enable(&s);
+	MUST(pm_set_config(&s, 10000000));
+	pm_image(&s, 100);
 	pm_start(&s);
 	pm_stop(&s);
-	found->value[V_SAMPLES] = pm_drain(&s, NULL, NULL);
+	found->value[3] = pm_drain(&s, NULL, NULL);
 	pm_disable(&s);
+}
+
+static uint64_t first_end_ns, last_end_ns;
+
+/* Samples in the image after decoding once; and when the first and last of all ended. */
+static int decode_once(struct pm_session *s)
+{
+	struct wtcupti_pm_decode_data decode = {.struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
+	                                        .object = s->object,
+	                                        .image = s->image,
+	                                        .image_bytes = s->image_bytes};
+	struct wtcupti_pm_get_counter_data_info info = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_DATA_INFO_BYTES,
+	        .image = s->image,
+	        .image_bytes = s->image_bytes};
+	struct wtcupti_pm_get_sample_info times = {.struct_size = WTCUPTI_PM_GET_SAMPLE_INFO_BYTES,
+	                                           .object = s->object,
+	                                           .image = s->image,
+	                                           .image_bytes = s->image_bytes};
+
+	MUST(pm.cuptiPmSamplingDecodeData(&decode));
+	MUST(pm.cuptiPmSamplingGetCounterDataInfo(&info));
+	for (; times.index < info.completed_samples; times.index++) {
+		MUST(pm.cuptiPmSamplingCounterDataGetSampleInfo(&times));
+		first_end_ns = first_end_ns ? first_end_ns : times.end;
+		last_end_ns = times.end;
+	}
+	return (int)info.completed_samples;
+}
+
+/* Two sets of metrics within one Enable. */
+static void case_other_set(void)
+{
+	struct pm_session s = {0}, other = {0};
+	struct wtcupti_pm_counter_data_image_initialize init = {
+	        .struct_size = WTCUPTI_PM_COUNTER_DATA_IMAGE_INITIALIZE_BYTES};
+
+	pm_bind();
+	pm_begin(&s, ALL, 100000, 100);
+	pm_stop(&s);
+	pm_host(&other, "sm__cycles_active.avg");
+	other.object = s.object;
+	found->value[0] = pm_set_config(&other, 100000);
+	pm_image(&other, 100);
+	pm_start(&other);
+	usleep(20000);
+	found->value[1] = decode_once(&other);
+	init.object = other.object;
+	init.image = other.image;
+	init.image_bytes = other.image_bytes;
+	found->value[2] = pm.cuptiPmSamplingCounterDataImageInitialize(&init);
+	pm_stop(&other);
+	pm_disable(&other);
+}
+
+static void case_anew(void)
+{
+	struct pm_session s = {0};
+
+	pm_bind();
+	pm_begin(&s, ALL, 1000000, 1000);
+	for (int i = 0; i < 10; i++) {
+		usleep(10000);
+		found->value[0] += decode_once(&s);
+	}
+	pm_stop(&s);
+	found->value[0] += decode_once(&s);
+	found->value[1] = (int64_t)(last_end_ns - first_end_ns) / 1000000 + 1;
 }
 
 static wtcupti_result enable_only(void)
@@ -353,12 +438,21 @@ static void app_range(void)
 {
 	struct wtcupti_profiler_initialize init = {WTCUPTI_PROFILER_INITIALIZE_BYTES, NULL};
 	struct wtcupti_range_enable enable = {.struct_size = WTCUPTI_RANGE_ENABLE_BYTES};
+	struct wtcupti_profiler_get_counter_availability available = {
+	        .struct_size = WTCUPTI_PROFILER_GET_COUNTER_AVAILABILITY_BYTES};
+	struct wtcupti_pm_get_counter_availability pm_available = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_AVAILABILITY_BYTES};
+	wtcupti_profiler_get_counter_availability_fn get_availability;
 	wtcupti_range_enable_fn range_enable;
 
 	pm_bind();
 	*(void **)&range_enable = case_symbol("cuptiRangeProfilerEnable");
+	*(void **)&get_availability = case_symbol("cuptiProfilerGetCounterAvailability");
 	case_start("block_ns=1000");
 	MUST(pm.cuptiProfilerInitialize(&init));
+	if (get_availability(&available) != WTCUPTI_ERROR_HARDWARE_BUSY ||
+	    pm.cuptiPmSamplingGetCounterAvailability(&pm_available) != WTCUPTI_ERROR_HARDWARE_BUSY)
+		_exit(99);
 	_exit(range_enable(&enable));
 }
 
@@ -380,7 +474,7 @@ static void app_leave(void)
 {
 	struct pm_session s = {0};
 
-	setenv("WTFAKE_COUNTERS", getenv("COUNTERS"), 1);
+	setenv("WTFAKE_COUNTERS", counters_path, 1);
 	pm_bind();
 	pm_begin(&s, ALL, 10000, 100);
 	exit(0);
@@ -411,7 +505,7 @@ static void case_metrics(void)
 	struct pm_session s = {0};
 
 	pm_bind();
-	pm_host(&s, ALL ",lts__t_bytes.sum");
+	pm_host(&s, ALL ",sm__issue_active.avg");
 	add_unknown.object = s.host;
 	found->value[0] = pm.cuptiProfilerHostConfigAddMetrics(&add_unknown);
 	passes.image = s.config;
@@ -438,23 +532,21 @@ static void run(const char *env, void (*fn)(void), const char *what)
 /* The counters' file of a process that ended with PM sampling on. */
 static void check_left(void)
 {
-	char path[] = "/tmp/wtfake-counters-XXXXXX";
 	static struct fake_counters counters;
 	uint64_t left = 0;
 	FILE *file;
 
-	case_must(mkstemp(path) < 0, "mkstemp");
-	setenv("COUNTERS", path, 1);
+	case_must(mkstemp(counters_path) < 0, "mkstemp");
 	run("X=", case_left, "a process that ends while it samples");
 	is_i64(got.value[0], 0, "ends well");
-	file = fopen(path, "rb");
+	file = fopen(counters_path, "rb");
 	case_must(!file || fread(&counters, sizeof(counters), 1, file) != 1, "counters");
 	fclose(file);
 	for (int i = 0; i < FAKE_COUNTERS_MAX; i++)
 		if (!strcmp(counters.counter[i].name, "pm_left_started"))
 			left = counters.counter[i].value;
 	is_i64((int64_t)left, 1, "but that is told");
-	unlink(path);
+	unlink(counters_path);
 }
 
 /* A sample's values are doubles, so a sum is right to much less than a ns per kernel. */
@@ -472,6 +564,8 @@ static void check_truth(const char *env, void (*fn)(void), const char *what)
 	         "active SM-time is the truth's");
 	is_close(got.value[V_ELAPSED], (double)got.value[V_WALL], "elapsed cycles are the clock's");
 	is_i64(got.value[V_HOLES], 0, "samples follow each other");
+	ok(got.value[V_FIRST_NS] > 0, "but the first, which is of the time before (%lld ns)",
+	   (long long)got.value[V_FIRST_NS]);
 }
 
 int main(void)
@@ -513,7 +607,16 @@ int main(void)
 	ok(got.value[V_HOLES] >= got.value[V_SAMPLES] / 9 - 1, "there are holes");
 	run("WTFAKE_PM_BUFFER_SAMPLES=100", case_overflow, "a full buffer");
 	is_i64(got.value[V_RESULT], -1, "is an error");
-	ok(got.value[V_SAMPLES] >= 0, "sampling can be started again");
+	is_i64(got.value[0], -1, "and stays one");
+	is_i64(got.value[1], WTCUPTI_ERROR_UNKNOWN, "another configuration does not help");
+	is_i64(got.value[2], WTCUPTI_ERROR_UNKNOWN, "nor starting");
+	ok(got.value[3] >= 0, "sampling works once it is enabled anew");
+	run("X=", case_other_set, "another set of metrics");
+	is_i64(got.value[0], 0, "is taken");
+	is_i64(got.value[1], 0, "but gives no sample");
+	is_i64(got.value[2], WTCUPTI_ERROR_UNKNOWN, "and no image any more");
+	run("WTFAKE_PM_ANEW=1", case_anew, "decoding that begins the image anew");
+	is_i64(got.value[0], got.value[1], "finds as many as came");
 	run("X=", case_busy, "several want the counters");
 	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY,
 	       "another process is told that they are taken");
@@ -531,7 +634,7 @@ int main(void)
 	is_i64(got.value[0], WTCUPTI_ERROR_NOT_SUPPORTED, "a device has no counters");
 	run("X=", case_metrics, "metrics");
 	is_i64(got.value[0], WTCUPTI_ERROR_INVALID_METRIC_NAME, "one that is not there is refused");
-	is_i64(got.value[1], 2, "seven counters take two passes");
+	is_i64(got.value[1], 2, "issue slots take a second pass");
 	is_i64(got.value[2], WTCUPTI_ERROR_NOT_SUPPORTED, "more than PM sampling can");
 	unlink(pm_path);
 	return tap_done();
