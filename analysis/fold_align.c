@@ -20,7 +20,8 @@
 #define FINE_NS 15
 #define COARSE_ROWS 1500
 #define FINE_ROWS 4000
-#define ALL_ROWS 20000 /* for the last steps, if there are many configurations */
+#define ALL_ROWS 12000 /* for the last steps, if there are many configurations */
+#define EXACT_NS 30 /* no better than this: time stamps are not */
 #define MISFIT 2 /* bins are no kernel's true course: larger errors than noise alone makes */
 #define MISFIT_NS 400 /* what the search may be off, were the course of kernels left out */
 #define STILL_NS 60 /* moves that are not worth it */
@@ -115,25 +116,27 @@ static int compare_ranked(const void *left, const void *right)
 	return a->block < b->block ? -1 : a->block > b->block;
 }
 
-/* A quarter as many unknowns as rows: one for each block by its time, then more bins likewise. */
-static int place_blocks(struct search *search)
+static void release_places(struct search *search)
+{
+	free(search->places);
+	free(search->x);
+	free(search->b);
+	free(search->times);
+	search->places = NULL;
+	search->x = search->b = search->times = NULL;
+}
+
+/* One unknown for each block by its time, as far as they go, then more bins likewise. */
+static void share_unknowns(struct search *search, const struct ranked *ranked, size_t budget)
 {
 	const struct fold_blocks *blocks = &search->fold->blocks;
-	size_t budget = (size_t)(UNKNOWNS_PER_ROW * (double)search->row_count), used = 1, own = 0;
-	struct ranked *ranked = malloc(blocks->count * sizeof(*ranked));
+	size_t used = 1, own = 0;
 	uint32_t next = 1;
 
-	search->places = calloc(blocks->count, sizeof(*search->places));
-	if (!ranked || !search->places) {
-		free(ranked);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < blocks->count; i++)
-		ranked[i] = (struct ranked){search->block_ns[i], i};
-	qsort(ranked, blocks->count, sizeof(*ranked), compare_ranked);
 	for (; own < blocks->count && used < budget; own++, used++)
 		search->places[ranked[own].block].bins = 1;
-	for (size_t i = 0; i < own; i++) {
+	search->wanted = 1;
+	for (size_t i = 0; i < blocks->count; i++) {
 		const struct fold_block *block = &blocks->all[ranked[i].block];
 		struct fold_place *place = &search->places[ranked[i].block];
 		uint32_t bins = 1;
@@ -142,6 +145,10 @@ static int place_blocks(struct search *search)
 			bins = fold_bins(&search->fold->options,
 			                 block->duration_ns / (double)block->durations);
 		search->wanted += bins;
+		if (i >= own) { /* the rest shares unknown 0 */
+			*place = (struct fold_place){0, 1};
+			continue;
+		}
 		if (used + bins - 1 <= budget) {
 			used += bins - 1;
 			place->bins = bins;
@@ -149,12 +156,34 @@ static int place_blocks(struct search *search)
 		place->first = next;
 		next += place->bins;
 	}
-	for (size_t i = own; i < blocks->count; i++) /* the rest shares unknown 0 */
-		search->places[ranked[i].block] = (struct fold_place){0, 1};
 	search->columns = next;
-	search->wanted += 1 + blocks->count - own;
+}
+
+/* For a search in about so many rows: a quarter as many unknowns. */
+static int begin_phase(struct search *search, size_t rows)
+{
+	const struct fold_blocks *blocks = &search->fold->blocks;
+	struct ranked *ranked = malloc(blocks->count * sizeof(*ranked));
+
+	release_places(search);
+	search->stride = (search->row_count + rows - 1) / rows;
+	if (!search->stride)
+		search->stride = 1;
+	search->places = calloc(blocks->count, sizeof(*search->places));
+	if (!ranked || !search->places) {
+		free(ranked);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < blocks->count; i++)
+		ranked[i] = (struct ranked){search->block_ns[i], i};
+	qsort(ranked, blocks->count, sizeof(*ranked), compare_ranked);
+	rows = search->row_count / search->stride;
+	share_unknowns(search, ranked, (size_t)(UNKNOWNS_PER_ROW * (double)rows));
 	free(ranked);
-	return 0;
+	search->x = calloc(search->columns, sizeof(double));
+	search->b = calloc(search->columns, sizeof(double));
+	search->times = calloc(search->columns, sizeof(double));
+	return search->x && search->b && search->times ? 0 : -ENOMEM;
 }
 
 static int begin(struct search *search)
@@ -189,13 +218,7 @@ static int begin(struct search *search)
 			search->block_ns[segment->block] +=
 			        (double)(segment->end_ns - segment->start_ns);
 		}
-	err = place_blocks(search);
-	if (err)
-		return err;
-	search->x = calloc(search->columns, sizeof(double));
-	search->b = calloc(search->columns, sizeof(double));
-	search->times = calloc(search->columns, sizeof(double));
-	return search->x && search->b && search->times ? 0 : -ENOMEM;
+	return begin_phase(search, ALL_ROWS);
 }
 
 static void end(struct search *search)
@@ -204,11 +227,8 @@ static void end(struct search *search)
 		fold_segments_fini(&search->segments[s]);
 	free(search->segments);
 	free(search->rows);
-	free(search->places);
+	release_places(search);
 	free(search->block_ns);
-	free(search->x);
-	free(search->b);
-	free(search->times);
 	fold_row_fini(&search->row);
 	fold_normal_fini(&search->normal);
 }
@@ -296,9 +316,8 @@ static int scan(struct search *search, struct candidate *candidates, size_t *ret
 	int64_t max_ns = search->fold->options.offset_max_ns;
 	size_t steps = (size_t)(2 * max_ns / COARSE_NS) + 1, count = 0;
 	double *square = malloc(steps * sizeof(*square));
-	int err = square ? 0 : -ENOMEM;
+	int err = square ? begin_phase(search, COARSE_ROWS) : -ENOMEM;
 
-	search->stride = search->row_count / COARSE_ROWS + 1;
 	for (size_t i = 0; i < steps && !err; i++)
 		err = try_offset(search, (int64_t)i * COARSE_NS - max_ns, &square[i]);
 	for (size_t i = 0; i < steps && !err; i++) {
@@ -401,7 +420,7 @@ static int measure(struct search *search, struct candidate *best, double *ret_si
 		if (fabs(move_ns) < step_ns)
 			best->offset_ns += (int64_t)floor(move_ns + 0.5);
 		if (sigma_ns < *ret_sigma_ns)
-			*ret_sigma_ns = sigma_ns;
+			*ret_sigma_ns = hypot(sigma_ns, EXACT_NS);
 	}
 	return err;
 }
@@ -412,6 +431,8 @@ static int judge(struct search *search, struct candidate *all, size_t count, boo
 	double noise = all[0].square / (double)(search->rows_taken ? search->rows_taken : 1);
 	int err = keep_solution(search, &all[0]);
 
+	size_t nearest = 0; /* clocks are not far apart: of equals, the least offset */
+
 	*ret_ambiguous = false;
 	for (size_t i = 1; i < count && !err; i++) {
 		if (llabs(all[i].offset_ns - all[0].offset_ns) < COARSE_NS ||
@@ -420,6 +441,14 @@ static int judge(struct search *search, struct candidate *all, size_t count, boo
 		err = keep_solution(search, &all[i]);
 		if (!err && spread(search, all[0].x, all[i].x) > SPREAD_MAX)
 			*ret_ambiguous = true;
+		else if (!err && llabs(all[i].offset_ns) < llabs(all[nearest].offset_ns))
+			nearest = i;
+	}
+	if (!*ret_ambiguous && nearest) {
+		struct candidate swap = all[0];
+
+		all[0] = all[nearest];
+		all[nearest] = swap;
 	}
 	return err;
 }
@@ -432,7 +461,8 @@ static int find(struct search *search)
 	bool is_ambiguous = false;
 	int err = scan(search, candidates, &count);
 
-	search->stride = search->row_count / FINE_ROWS + 1;
+	if (!err)
+		err = begin_phase(search, FINE_ROWS);
 	for (size_t i = 0; i < count && !err; i++) {
 		if (i && candidates[i].square > 3 * candidates[0].square && i > 1)
 			candidates[i].square = INFINITY;
@@ -448,7 +478,8 @@ static int find(struct search *search)
 		}
 	if (!err && count)
 		err = judge(search, candidates, count, &is_ambiguous);
-	search->stride = 1;
+	if (!err)
+		err = begin_phase(search, ALL_ROWS);
 	if (!err && count)
 		err = refine(search, &candidates[0], 125, FINE_NS);
 	if (!err && count)

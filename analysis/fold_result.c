@@ -22,9 +22,10 @@
 #include "analysis/fold_internal.h"
 
 #define TOLERANCE 1e-8
+#define ROUGH_TOLERANCE 1e-5 /* of a solution that only looks back */
 #define PROBE_TOLERANCE 1e-6
 #define WIDTH (1 + FOLD_PROBES)
-#define ROWS_PER_BIN 4
+#define SAMPLES_PER_BIN 3 /* in sum of their parts */
 #define FEW_ROWS 16
 /*
  * What hardware showed beyond noise: the recorded interval's ends are not those of activity, and the
@@ -50,6 +51,7 @@ void fold_solution_fini(struct fold_solution *solution)
 /* Fewer bins where few samples saw the block. */
 static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
 {
+	double length_ns = fold->samples ? fold->sample_ns / (double)fold->samples : 1;
 	size_t next = 0;
 
 	solution->unknowns = fold->normal.unknowns;
@@ -58,7 +60,7 @@ static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
 		return -ENOMEM;
 	for (size_t u = 0; u < solution->unknowns;) {
 		const struct fold_block *block = &fold->blocks.all[fold->owner[u]];
-		int64_t bins = block->rows / ROWS_PER_BIN;
+		int64_t bins = (int64_t)(block->time_ns / length_ns / SAMPLES_PER_BIN);
 
 		if (bins > block->bins)
 			bins = block->bins;
@@ -161,7 +163,8 @@ static void explain(struct wt_fold *fold, const struct fold_solution *solution, 
 }
 
 static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
-                         const double *prior, struct fold_solution *solution, int channel)
+                         const double *prior, double tolerance, struct fold_solution *solution,
+                         int channel)
 {
 	double *b = malloc((2 * solution->count + 1) * sizeof(*b));
 	double *x = calloc(solution->count + 1, sizeof(*x)), left = 0;
@@ -172,7 +175,7 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 	if (!err) {
 		warm_start(&fold->solution, solution, channel, x);
 		take_rhs(fold, solution, (size_t)channel, b);
-		err = fold_solve_bounded(matrix, b, INFINITY, TOLERANCE, x);
+		err = fold_solve_bounded(matrix, b, INFINITY, tolerance, x);
 	}
 	if (!err) {
 		left = left_of(matrix, prior, b, x, fold->busy_square[channel],
@@ -189,7 +192,7 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 		else
 			memcpy(solution->bounded, x, solution->count * sizeof(*x));
 		if (!err)
-			err = fold_solve_bounded(matrix, b, fold->options.sm_count, TOLERANCE,
+			err = fold_solve_bounded(matrix, b, fold->options.sm_count, tolerance,
 			                         solution->bounded);
 	}
 	free(b);
@@ -211,7 +214,8 @@ static int find_free(const struct wt_fold *fold, const struct fold_matrix *matri
 	take_rhs(fold, solution, WT_FOLD_ACTIVE, b);
 	fold_matrix_times(matrix, x, times, 1);
 	for (size_t i = 0; i < solution->count; i++)
-		is_free[i] = x[i] > 0 || times[i] - b[i] < 2 * sigma * sqrt(matrix->diagonal[i]);
+		is_free[i] = matrix->row[i] < matrix->row[i + 1] && /* a sample saw it */
+		             (x[i] > 0 || times[i] - b[i] < 2 * sigma * sqrt(matrix->diagonal[i]));
 	free(b);
 	return 0;
 }
@@ -295,7 +299,9 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 		add_prior(fold, &solution, &matrix, prior);
 	for (int channel = 0; !err && channel < FOLD_SOLVED_CHANNELS; channel++)
 		if (!fold->lacks[channel])
-			err = solve_channel(fold, &matrix, prior, &solution, channel);
+			err = solve_channel(fold, &matrix, prior,
+			                    with_errors ? TOLERANCE : ROUGH_TOLERANCE, &solution,
+			                    channel);
 	if (fold->sigma[WT_FOLD_ACTIVE] < floor)
 		fold->sigma[WT_FOLD_ACTIVE] = floor;
 	if (!err && with_errors)

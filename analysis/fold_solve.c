@@ -20,7 +20,7 @@
 #include "analysis/fold_internal.h"
 
 #define ROUNDS_MAX 60
-#define STEPS_MAX 2000
+#define STEPS_MAX 600
 #define SWEEPS 3
 #define WINDOW 32
 

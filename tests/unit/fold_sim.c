@@ -2,6 +2,7 @@
  * fold_sim.c - see fold_sim.h.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/unit/fold_sim.h"
@@ -18,8 +19,11 @@ static void *grow(void *items, size_t count, size_t size)
 
 void sim_init(struct fold_sim *sim, size_t configs, uint64_t seed)
 {
-	*sim = (struct fold_sim){.sms = 132, .random = seed * 2 + 1, .config_count = configs,
-	                         .record_noise_ns = 30, .sample_noise = 0.2};
+	*sim = (struct fold_sim){.sms = 132,
+	                         .random = seed * 2 + 1,
+	                         .config_count = configs,
+	                         .record_noise_ns = 30,
+	                         .sample_noise = 0.2};
 	sim->configs = calloc(configs, sizeof(*sim->configs));
 	if (!sim->configs)
 		abort();
@@ -126,7 +130,8 @@ static void integrate(struct fold_sim *sim, const double *starts, size_t first)
 
 			if (to > from)
 				sim->samples[first + low].mean[WT_FOLD_ACTIVE] +=
-				        piece->active * (to - from) / (starts[low + 1] - starts[low]);
+				        piece->active * (to - from) /
+				        (starts[low + 1] - starts[low]);
 		}
 	}
 }
@@ -195,7 +200,63 @@ int sim_fold(struct fold_sim *sim, struct wt_fold *fold, size_t part)
 			first++;
 		while (last < sim->kernel_count && sim->kernels[last].start_ns <= to_ns)
 			last++;
-		err = wt_fold_add(fold, sim->kernels + first, last - first, sim->samples + i, end - i);
+		err = wt_fold_add(fold, sim->kernels + first, last - first, sim->samples + i,
+		                  end - i);
 	}
 	return err;
+}
+
+/* ---- what came out */
+
+static int compare_doubles(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+static double median(double *values, size_t count)
+{
+	if (!count)
+		return 0;
+	qsort(values, count, sizeof(*values), compare_doubles);
+	return values[count / 2];
+}
+
+struct sim_outcome sim_look(const char *name, const struct fold_sim *sim,
+                            const struct wt_fold *fold)
+{
+	struct sim_outcome outcome = {.configs = sim->config_count};
+	double *differ = calloc(2 * sim->config_count + 1, sizeof(*differ));
+	double *error = differ + sim->config_count;
+
+	wt_fold_summary(fold, &outcome.summary);
+	for (size_t i = 0; i < sim->config_count; i++) {
+		struct wt_fold_result result;
+		double miss;
+
+		wt_fold_result(fold, (uint32_t)i, &result);
+		outcome.inseparable += result.verdict == WT_FOLD_INSEPARABLE;
+		outcome.few += result.verdict == WT_FOLD_FEW;
+		if (result.verdict != WT_FOLD_MEASURED)
+			continue;
+		miss = fabs(result.active_sms - sim_truth(sim, i));
+		differ[outcome.measured] = miss / sim_truth(sim, i);
+		error[outcome.measured++] = result.error_sms / sim_truth(sim, i);
+		outcome.within += miss <= result.error_sms;
+		outcome.worst = fmax(outcome.worst, miss / result.error_sms);
+	}
+	outcome.median_differ = median(differ, outcome.measured);
+	outcome.median_error = median(error, outcome.measured);
+	free(differ);
+	printf("# %s: state %d, offset %.0f +- %.0f (true %.0f), residual %.5f; of %zu %zu "
+	       "measured, %zu "
+	       "inseparable, %zu few; within %zu, median %.2f %%, error %.2f %%, worst %.1f; %zu "
+	       "unknowns, %zu pairs, %zu bytes\n",
+	       name, (int)outcome.summary.state, outcome.summary.offset_ns,
+	       outcome.summary.offset_error_ns, sim->offset_ns, outcome.summary.residual,
+	       outcome.configs, outcome.measured, outcome.inseparable, outcome.few, outcome.within,
+	       100 * outcome.median_differ, 100 * outcome.median_error, outcome.worst,
+	       outcome.summary.unknowns, outcome.summary.pairs, outcome.summary.bytes);
+	return outcome;
 }

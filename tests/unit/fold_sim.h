@@ -60,4 +60,16 @@ void sim_sample(struct fold_sim *sim, double start_ns, double end_ns, double int
 int sim_fold(struct fold_sim *sim, struct wt_fold *fold, size_t part);
 double sim_truth(const struct fold_sim *sim, size_t config); /* SMs active */
 
+/* What came out, against truth. */
+struct sim_outcome {
+	struct wt_fold_summary summary;
+	size_t configs, measured, within, inseparable, few;
+	double median_differ, median_error; /* of measured ones, share of truth */
+	double worst; /* difference over error */
+};
+
+/* Prints a line too. */
+struct sim_outcome sim_look(const char *name, const struct fold_sim *sim,
+                            const struct wt_fold *fold);
+
 #endif /* WT_TEST_FOLD_SIM_H */
