@@ -33,7 +33,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a sample has a mean of. Only the first must be known; others < 0 are not. */
+/*
+ * What a sample has a mean of. Only the first must be known; others < 0 are not. A channel that one
+ * sample with kernels lacks is not known of any configuration (but the clock: of those that have it).
+ */
 enum wt_fold_channel {
 	WT_FOLD_ACTIVE, /* SMs active, 0 to sm_count */
 	WT_FOLD_WARPS, /* resident warps per SM */
@@ -88,7 +91,10 @@ enum wt_fold_state {
 	WT_FOLD_UNEXPLAINED, /* kernels don't explain what the samples saw: somebody else's ran */
 };
 
-/* The residual above which nothing is attributed. */
+/*
+ * The residual above which nothing is attributed; unless what is not explained is less than 2 % of the
+ * samples (square means): samples that are all alike have next to no variance.
+ */
 #define WT_FOLD_RESIDUAL_MAX 0.05
 
 struct wt_fold_summary {
@@ -114,9 +120,10 @@ struct wt_fold_result {
 	int64_t launches; /* that samples saw */
 	int64_t time_ns; /* of them, by itself */
 	double active_sms, error_sms; /* mean over its duration; 95 of 100 are within the error */
-	double mean[WT_FOLD_CHANNELS], error[WT_FOLD_CHANNELS]; /* < 0: not known */
+	double mean[WT_FOLD_CHANNELS],
+	        error[WT_FOLD_CHANNELS]; /* < 0: not known, like the clock's error */
 	int64_t joint_time_ns; /* beside others */
-	double joint_active_sms, joint_error_sms; /* of the device, meanwhile */
+	double joint_active_sms, joint_error_sms; /* of the device, meanwhile; < 0: not known */
 	uint32_t bins;
 };
 

@@ -22,7 +22,7 @@
 #define FINE_ROWS 4000
 #define ALL_ROWS 12000 /* for the last steps, if there are many configurations */
 #define EXACT_NS 30 /* no better than this: time stamps are not */
-#define MISFIT 2 /* bins are no kernel's true course: larger errors than noise alone makes */
+#define MISFIT 3 /* bins are no kernel's true course: larger errors than noise alone makes */
 #define MISFIT_NS 400 /* what the search may be off, were the course of kernels left out */
 #define STILL_NS 60 /* moves that are not worth it */
 #define CANDIDATES 5
@@ -498,7 +498,7 @@ int fold_align(struct wt_fold *fold, bool must, size_t *ret_need)
 {
 	struct search search = {.fold = fold, .stride = 1};
 	int err = begin(&search);
-	double left_out;
+	double left_out, joint_ns = 0, all_ns = 0;
 
 	*ret_need = (size_t)((double)search.wanted / UNKNOWNS_PER_ROW);
 	if (*ret_need > ALL_ROWS)
@@ -510,6 +510,12 @@ int fold_align(struct wt_fold *fold, bool must, size_t *ret_need)
 	if (!err)
 		err = find(&search);
 	left_out = 1 - (double)search.columns / (double)(search.wanted ? search.wanted : 1);
+	for (size_t i = 0; !err && i < fold->blocks.count; i++) {
+		all_ns += search.block_ns[i];
+		joint_ns += fold->blocks.all[i].config == FOLD_NONE ? search.block_ns[i] : 0;
+	}
+	if (all_ns > 0) /* joint time has no course either */
+		left_out = fmax(left_out, 0) + joint_ns / all_ns;
 	if (left_out > 0)
 		fold->offset_sigma_ns = hypot(fold->offset_sigma_ns, MISFIT_NS * left_out);
 	end(&search);

@@ -55,6 +55,9 @@ tests_unit_test_fold_cases_SOURCES = tests/unit/test_fold_cases.c tests/unit/fol
 tests_unit_test_fold_cases_LDADD = libwtanalysis.a -lm
 tests_unit_test_fold_sim_SOURCES = tests/unit/test_fold_sim.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
 tests_unit_test_fold_sim_LDADD = libwtanalysis.a -lm
+check_PROGRAMS += tests/bench/bench_fold
+tests_bench_bench_fold_SOURCES = tests/bench/bench_fold.c tests/unit/fold_sim.c tests/unit/fold_sim.h
+tests_bench_bench_fold_LDADD = libwtanalysis.a -lm
 tests_unit_test_fold_data_SOURCES = tests/unit/test_fold_data.c tests/unit/fold_data.c tests/unit/fold_data.h tests/tap.h
 tests_unit_test_fold_data_LDADD = libwtanalysis.a $(ZLIB_LIBS) -lm
 
