@@ -20,6 +20,7 @@ int wt_fold_create(const struct wt_fold_options *options, struct wt_fold **ret_f
 {
 	const struct wt_fold_options none = {.sm_count = 132};
 	struct wt_fold *fold;
+	int err;
 
 	if (!options)
 		options = &none;
@@ -41,9 +42,14 @@ int wt_fold_create(const struct wt_fold_options *options, struct wt_fold **ret_f
 		fold->options.split_ns = 200;
 	if (!options->bytes_max)
 		fold->options.bytes_max = (size_t)256 << 20;
-	if (fold_normal_init(&fold->normal, FOLD_RHS_COUNT) || fold_blocks_init(&fold->blocks)) {
+	err = fold_normal_init(&fold->normal, FOLD_RHS_COUNT);
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++)
+		err = fold_normal_init(&fold->channels[i], 1);
+	if (!err)
+		err = fold_blocks_init(&fold->blocks);
+	if (err) {
 		wt_fold_destroy(fold);
-		return -ENOMEM;
+		return err;
 	}
 	*ret_fold = fold;
 	return 0;
@@ -71,6 +77,8 @@ void wt_fold_destroy(struct wt_fold *fold)
 	fold_row_fini(&fold->row_before);
 	fold_row_fini(&fold->row_after);
 	fold_normal_fini(&fold->normal);
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+		fold_normal_fini(&fold->channels[i]);
 	fold_solution_fini(&fold->solution);
 	free(fold);
 }
@@ -110,6 +118,9 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 	first = fold_normal_grow(&fold->normal, bins);
 	if (first == FOLD_NONE)
 		return -ENOMEM;
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+		if (fold_normal_grow(&fold->channels[i], bins) == FOLD_NONE)
+			return -ENOMEM;
 	for (uint32_t i = 0; i < bins; i++)
 		fold->owner[first + i] = idx;
 	block->first = first;
@@ -233,14 +244,23 @@ static int add_row(struct wt_fold *fold, const struct wt_fold_sample *sample)
 	int err;
 
 	for (int i = 0; i < FOLD_SOLVED_CHANNELS; i++) {
-		if (!(sample->mean[i] >= 0))
-			fold->lacks[i] = true;
-		else
+		if (sample->mean[i] >= 0)
 			rhs[i] = sample->mean[i] * length_ns;
 	}
 	for (int i = 0; i < FOLD_PROBES; i++)
 		rhs[FOLD_RHS_PROBE + i] = signs >> i & 1 ? 1 : -1;
 	err = fold_normal_add(&fold->normal, &fold->row, rhs, fold->is_full);
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++) {
+		if (!(sample->mean[i] >= 0) || !fold->row.count)
+			continue;
+		err = fold_normal_add(&fold->channels[i], &fold->row, &rhs[i], fold->is_full);
+		if (!err) {
+			fold->channel_busy[i]++;
+		} else if (err == -ENOSPC) { /* without it, then */
+			rhs[i] = 0;
+			err = 0;
+		}
+	}
 	if (!err)
 		count_sample(fold, sample, rhs, length_ns);
 	return err;
@@ -301,6 +321,8 @@ static int merge_rare(struct wt_fold *fold, int64_t rows)
 			fold->owner[first + bin] = owner;
 	}
 	err = fold_normal_merge(&fold->normal, map, next);
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++)
+		err = fold_normal_merge(&fold->channels[i], map, next);
 	free(map);
 	return err ? err : fold_solution_make(fold, false);
 }
@@ -311,7 +333,7 @@ static int keep_within(struct wt_fold *fold)
 	size_t count = 0;
 	int err;
 
-	if (fold->is_full || fold_normal_bytes(&fold->normal) <= fold->options.bytes_max)
+	if (fold->is_full || fold_all_bytes(fold) <= fold->options.bytes_max)
 		return 0;
 	rows = malloc((fold->blocks.count + 1) * sizeof(*rows));
 	if (!rows)
@@ -324,9 +346,9 @@ static int keep_within(struct wt_fold *fold)
 	free(rows);
 	fold->is_crowded = true;
 	err = count ? merge_rare(fold, middle) : 0;
-	if (!err && fold_normal_bytes(&fold->normal) > fold->options.bytes_max / 4 * 3)
+	if (!err && fold_all_bytes(fold) > fold->options.bytes_max / 4 * 3)
 		err = merge_rare(fold, INT64_MAX);
-	if (!err && fold_normal_bytes(&fold->normal) > fold->options.bytes_max / 4 * 3)
+	if (!err && fold_all_bytes(fold) > fold->options.bytes_max / 4 * 3)
 		fold->is_full = true;
 	return err;
 }

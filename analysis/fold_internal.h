@@ -210,6 +210,8 @@ struct wt_fold {
 	struct fold_segments segments;
 	struct fold_row row, row_before, row_after;
 	struct fold_normal normal;
+	struct fold_normal channels[FOLD_SOLVED_CHANNELS]; /* of samples that have it; not ACTIVE */
+	int64_t channel_busy[FOLD_SOLVED_CHANNELS];
 	struct fold_solution solution;
 	uint32_t *owner; /* block of an unknown */
 	size_t owner_room;
@@ -226,7 +228,6 @@ struct wt_fold {
 	double check_square[3]; /* residuals before, at and after the offset */
 	int64_t check_rows;
 
-	bool lacks[WT_FOLD_CHANNELS];
 	int64_t samples, skipped, busy; /* used; of them, those with kernels */
 	int64_t solve_at; /* samples */
 	double square[FOLD_SOLVED_CHANNELS]; /* of y */
@@ -255,6 +256,8 @@ void fold_align_check(struct wt_fold *fold, const double residuals[3]);
 void fold_align_move(struct wt_fold *fold);
 
 /* ---- fold_result.c */
+
+size_t fold_all_bytes(const struct wt_fold *fold); /* of normal equations */
 
 /* Solves for all that is in `normal`; errors too if with_errors. 0 or -ENOMEM. */
 int fold_solution_make(struct wt_fold *fold, bool with_errors);

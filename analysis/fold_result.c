@@ -82,13 +82,15 @@ static void warm_start(const struct fold_solution *old, const struct fold_soluti
 		x[solution->map[u]] = old->x[channel] ? old->x[channel][old->map[u]] : 0;
 }
 
-/* b of one right-hand side, merged. */
+/* b of a channel, merged. */
 static void take_rhs(const struct wt_fold *fold, const struct fold_solution *solution, size_t which,
                      double *b)
 {
 	memset(b, 0, solution->count * sizeof(*b));
 	for (size_t u = 0; u < solution->unknowns; u++)
-		b[solution->map[u]] += fold->normal.rhs[u * FOLD_RHS_COUNT + which];
+		b[solution->map[u]] += which == WT_FOLD_ACTIVE
+		                               ? fold->normal.rhs[u * FOLD_RHS_COUNT]
+		                               : fold->channels[which].rhs[u];
 }
 
 /*
@@ -136,9 +138,9 @@ static double left_of(const struct fold_matrix *matrix, const double *prior, con
 }
 
 /* The noise of a sample, in SM-ns or its like. */
-static double sigma_of(const struct wt_fold *fold, double left, size_t free_count)
+static double sigma_of(int64_t busy, double left, size_t free_count)
 {
-	double rows = (double)fold->busy, freedom = rows - (double)free_count;
+	double rows = (double)busy, freedom = rows - (double)free_count;
 
 	if (freedom < rows / 10)
 		freedom = rows / 10; /* hardly any samples more than unknowns */
@@ -182,7 +184,9 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 		               b + solution->count);
 		for (size_t i = 0; i < solution->count; i++)
 			free_count += x[i] > 0;
-		fold->sigma[channel] = sigma_of(fold, left, free_count);
+		fold->sigma[channel] = sigma_of(
+		        channel == WT_FOLD_ACTIVE ? fold->busy : fold->channel_busy[channel], left,
+		        free_count);
 	}
 	if (!err && channel == WT_FOLD_ACTIVE) {
 		explain(fold, solution, left);
@@ -280,13 +284,33 @@ static int solve_errors(struct wt_fold *fold, const struct fold_matrix *matrix, 
 	return err;
 }
 
+/* By the samples that have the channel. */
+static int solve_other(struct wt_fold *fold, double tolerance, struct fold_solution *solution,
+                       int channel)
+{
+	double *prior = malloc((solution->count + 1) * sizeof(*prior));
+	struct fold_matrix matrix = {0};
+	int err = prior ? 0 : -ENOMEM;
+
+	if (!err)
+		err = fold_matrix_init(&matrix, &fold->channels[channel], solution->map,
+		                       solution->count);
+	if (!err) {
+		add_prior(fold, solution, &matrix, prior);
+		err = solve_channel(fold, &matrix, prior, tolerance, solution, channel);
+	}
+	fold_matrix_fini(&matrix);
+	free(prior);
+	return err;
+}
+
 int fold_solution_make(struct wt_fold *fold, bool with_errors)
 {
 	struct fold_solution solution = {0};
 	struct fold_matrix matrix = {0};
 	double floor = 1e-5 * fold->options.sm_count *
 	               (fold->samples ? fold->sample_ns / (double)fold->samples : 1);
-	double *prior = NULL;
+	double *prior = NULL, tolerance = with_errors ? TOLERANCE : ROUGH_TOLERANCE;
 	int err = make_map(fold, &solution);
 
 	if (!err)
@@ -297,11 +321,11 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 	}
 	if (!err)
 		add_prior(fold, &solution, &matrix, prior);
-	for (int channel = 0; !err && channel < FOLD_SOLVED_CHANNELS; channel++)
-		if (!fold->lacks[channel])
-			err = solve_channel(fold, &matrix, prior,
-			                    with_errors ? TOLERANCE : ROUGH_TOLERANCE, &solution,
-			                    channel);
+	if (!err)
+		err = solve_channel(fold, &matrix, prior, tolerance, &solution, WT_FOLD_ACTIVE);
+	for (int channel = 1; !err && with_errors && channel < FOLD_SOLVED_CHANNELS; channel++)
+		if (fold->channel_busy[channel])
+			err = solve_other(fold, tolerance, &solution, channel);
 	if (fold->sigma[WT_FOLD_ACTIVE] < floor)
 		fold->sigma[WT_FOLD_ACTIVE] = floor;
 	if (!err && with_errors)
@@ -319,6 +343,15 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 }
 
 /* ---- for callers */
+
+size_t fold_all_bytes(const struct wt_fold *fold)
+{
+	size_t bytes = fold_normal_bytes(&fold->normal);
+
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+		bytes += fold_normal_bytes(&fold->channels[i]);
+	return bytes;
+}
 
 static enum wt_fold_state state_of(const struct wt_fold *fold)
 {
@@ -360,8 +393,8 @@ void wt_fold_summary(const struct wt_fold *fold, struct wt_fold_summary *ret_sum
 	        .configs = fold->blocks.configs,
 	        .unknowns = fold->normal.unknowns,
 	        .pairs = fold->pairs,
-	        .bytes = sizeof(*fold) + fold_blocks_bytes(&fold->blocks) +
-	                 fold_normal_bytes(&fold->normal) + fold->waiting_bytes,
+	        .bytes = sizeof(*fold) + fold_blocks_bytes(&fold->blocks) + fold_all_bytes(fold) +
+	                 fold->waiting_bytes,
 	};
 }
 
@@ -473,11 +506,23 @@ static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_
 	}
 }
 
+/* Of its time, what samples with the channel saw. */
+static double seen_share(const struct wt_fold *fold, const struct fold_block *block, int channel)
+{
+	double seen_ns = 0, all_ns = 0;
+
+	for (uint32_t u = block->first; u < block->first + block->bins; u++) {
+		all_ns += fold->normal.time_ns[u];
+		seen_ns += channel ? fold->channels[channel].time_ns[u] : fold->normal.time_ns[u];
+	}
+	return all_ns > 0 ? seen_ns / all_ns : 0;
+}
+
 static void own_result(const struct wt_fold *fold, const struct fold_block *block,
                        struct wt_fold_result *result)
 {
 	struct mean mean = {.fold = fold, .sigma_factor = 1};
-	double wide = fold->options.sm_count / 10.0, launch_ns = 0;
+	double wide = fold->options.sm_count / 10.0, launch_ns, seen;
 
 	add_block(&mean, block);
 	launch_ns = mean.time_ns;
@@ -489,9 +534,10 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 	if (block->launches)
 		launch_ns = mean.time_ns / (double)block->launches;
 	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
-		if (fold->solution.x[channel]) {
+		if (fold->solution.x[channel] && (seen = seen_share(fold, block, channel)) > 0.01) {
 			result->mean[channel] = mean.sum[channel] / mean.time_ns;
-			result->error[channel] = whole_error(&mean, channel, launch_ns);
+			result->error[channel] =
+			        whole_error(&mean, channel, launch_ns) / sqrt(seen);
 		}
 	if (block->clock_ns > 0)
 		result->mean[WT_FOLD_CLOCK] = block->clock_sum / block->clock_ns;

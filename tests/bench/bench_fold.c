@@ -47,7 +47,8 @@ int main(int argc, char **argv)
 {
 	size_t configs = argc > 1 ? strtoul(argv[1], NULL, 10) : 100, kernel = 0;
 	size_t samples = argc > 2 ? strtoul(argv[2], NULL, 10) : 400000;
-	double end_ns = (double)samples * INTERVAL_NS, now_ns = 100000, first_s, rest_s = 0, begin_s;
+	double end_ns = (double)samples * INTERVAL_NS, now_ns = 100000, first_s, rest_s = 0,
+	       begin_s;
 	struct wt_fold_summary summary;
 	struct wt_fold *fold;
 	struct fold_sim sim;
@@ -73,11 +74,12 @@ int main(int argc, char **argv)
 		return 1;
 	begin_s = cpu_s() - begin_s;
 	wt_fold_summary(fold, &summary);
-	printf("%zu configurations, %zu kernels, %zu unknowns, %zu pairs, %zu bytes, residual %.5f\n",
+	printf("%zu configurations, %zu kernels, %zu unknowns, %zu pairs, %zu bytes, residual "
+	       "%.5f\n",
 	       configs, sim.kernel_count, summary.unknowns, summary.pairs, summary.bytes,
 	       summary.residual);
-	printf("offset and the first %d samples %.2f s; then %.0f samples/s; solving %.2f s\n", PART,
-	       first_s, ((double)sim.sample_count - PART) / rest_s, begin_s);
+	printf("offset and the first %d samples %.2f s; then %.0f samples/s; solving %.2f s\n",
+	       PART, first_s, ((double)sim.sample_count - PART) / rest_s, begin_s);
 	wt_fold_destroy(fold);
 	sim_free(&sim);
 	return 0;

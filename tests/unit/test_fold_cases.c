@@ -294,7 +294,7 @@ static void holes_and_drift(void)
 	sim_free(&sim);
 }
 
-/* Channels: what is not in all samples is not known. The clock is a mean by time. */
+/* Channels: in all samples, in some, in none. The clock is a mean by time. */
 static void channels(void)
 {
 	struct wt_fold_result result;
@@ -312,18 +312,18 @@ static void channels(void)
 
 		mean[WT_FOLD_WARPS] = mean[WT_FOLD_ACTIVE] / 4;
 		mean[WT_FOLD_DRAM] = mean[WT_FOLD_ACTIVE] * 20;
-		mean[WT_FOLD_TENSOR] = i == 100 ? -1 : 0.25;
+		mean[WT_FOLD_DRAM] = i / 1000 % 2 ? -1 : mean[WT_FOLD_DRAM]; /* now and then */
 		mean[WT_FOLD_CLOCK] = 1.98;
 	}
 	fold = fold_sim("channels", &sim, PART, NULL, &outcome);
 	for (uint32_t i = 0; i < 5; i++) {
 		wt_fold_result(fold, i, &result);
 		is_near(result.mean[WT_FOLD_WARPS], result.active_sms / 4, 0.1, "warps");
-		is_near(result.mean[WT_FOLD_DRAM], result.active_sms * 20, 8, "bytes");
+		is_near(result.mean[WT_FOLD_DRAM], result.active_sms * 20, 30, "bytes");
 		ok(result.error[WT_FOLD_WARPS] > 0 &&
 		           result.error[WT_FOLD_WARPS] < 0.05 * result.mean[WT_FOLD_WARPS],
 		   "with an error");
-		ok(result.mean[WT_FOLD_TENSOR] < 0, "one sample lacks it: not known");
+		ok(result.mean[WT_FOLD_TENSOR] < 0, "in no sample: not known");
 		is_near(result.mean[WT_FOLD_CLOCK], 1.98, 1e-9, "clock");
 	}
 	wt_fold_destroy(fold);
