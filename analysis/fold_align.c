@@ -274,7 +274,7 @@ static int add_rows(struct search *search, int64_t offset_ns, double *ret_square
 	return 0;
 }
 
-/* As in fold_result.c: what hardly any sample tells is not far from 0, and needs no exact solution. */
+/* As in fold_solution.c: what hardly any sample tells is not far from 0, and needs no exact solution. */
 static void add_prior(const struct search *search, struct fold_matrix *matrix)
 {
 	double prior = FOLD_NOISE * search->length_ns / (double)search->rows_taken;

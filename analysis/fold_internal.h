@@ -6,7 +6,8 @@
  *   fold_matrix.c   normal equations -> compressed rows, with bins merged where data are few
  *   fold_solve.c    non-negative least squares, and many right-hand sides at once
  *   fold_align.c    the offset between the two clocks
- *   fold_result.c   errors, verdicts, what callers read
+ *   fold_solution.c a solution and its errors
+ *   fold_result.c   verdicts, what callers read
  *   fold.c          stretches, and the order of it all
  *
  * Like fold.h: pure but for memory, one thread per fold, never blocks.
