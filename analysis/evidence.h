@@ -30,12 +30,7 @@
 
 #include "analysis/wave.h"
 
-enum wt_evidence {
-	WT_EVIDENCE_MODEL,
-	WT_EVIDENCE_SAMPLED,
-	WT_EVIDENCE_PROFILED,
-	WT_EVIDENCE_MAX
-};
+enum wt_evidence { WT_EVIDENCE_MODEL, WT_EVIDENCE_SAMPLED, WT_EVIDENCE_PROFILED, WT_EVIDENCE_MAX };
 
 /* "model", "sampled", "profiled": static text, as in run files and JSON. */
 const char *wt_evidence_name(enum wt_evidence evidence);

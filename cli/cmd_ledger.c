@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
 #include "cli/select.h"
+#include "cli/sm_activity.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
 
@@ -118,6 +119,8 @@ static int print_text(const struct wt_ledger_view *view)
 		wt_table_destroy(table);
 	}
 	if (!rc)
+		rc = wt_sm_activity_print(stdout, &terminal, view->run.db, &view->ledger);
+	if (!rc)
 		wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 	return wt_cli_output_result(rc);
 }
@@ -153,10 +156,12 @@ static void put_causes(struct wt_json *json, const struct wt_ledger_device *devi
 	wt_json_object_end(json);
 }
 
-static void put_device(struct wt_json *json, const struct wt_ledger_device *device)
+static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
+                      const struct wt_ledger_device *device)
 {
 	struct wt_ledger_line lines[WT_LEDGER_LINES_MAX];
 	size_t count = wt_ledger_lines(device, lines);
+	int rc;
 
 	wt_json_object_begin(json);
 	put_int(json, "device_id", device->device_id);
@@ -182,6 +187,7 @@ static void put_device(struct wt_json *json, const struct wt_ledger_device *devi
 	}
 	put_int(json, "wave_max_sm_ns", device->share.wave_max_sm_ns);
 	put_causes(json, device);
+	rc = wt_sm_activity_put_json(json, view->run.db, &view->ledger, device);
 	wt_json_key(json, "evidence");
 	wt_json_string(json, "model");
 	wt_json_key(json, "reason");
@@ -193,22 +199,24 @@ static void put_device(struct wt_json *json, const struct wt_ledger_device *devi
 		}
 	wt_json_object_end(json);
 	wt_json_object_end(json);
+	return rc;
 }
 
 static int print_json(const struct wt_ledger_view *view)
 {
 	struct wt_json json;
+	int rc = 0;
 
 	wt_json_init(&json, stdout, true);
 	wt_json_object_begin(&json);
 	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
 	wt_json_key(&json, "devices");
 	wt_json_array_begin(&json);
-	for (size_t i = 0; i < view->ledger.device_count; i++)
-		put_device(&json, &view->ledger.devices[i]);
+	for (size_t i = 0; i < view->ledger.device_count && !rc; i++)
+		rc = put_device(&json, view, &view->ledger.devices[i]);
 	wt_json_array_end(&json);
 	wt_json_object_end(&json);
-	return wt_cli_output_result(wt_json_finish(&json));
+	return wt_cli_output_result(rc ? rc : wt_json_finish(&json));
 }
 
 static int run_ledger(void *opaque, int operand_count, char **operands)

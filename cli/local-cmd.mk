@@ -18,6 +18,8 @@ wavetap_SOURCES = \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
+	cli/gpu_state.c cli/gpu_state.h \
+	cli/measured.c cli/measured.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phases.c cli/phases.h \
 	cli/phrase.c cli/phrase.h \
@@ -44,6 +46,7 @@ wavetap_SOURCES = \
 	cli/sim_text.c \
 	cli/sim_time.c \
 	cli/simulate.h \
+	cli/sm_activity.c cli/sm_activity.h cli/sm_agreement.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
 	cli/ranks.c cli/ranks.h \
