@@ -19,10 +19,11 @@ wavetap_SOURCES = \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/gpu_state.c cli/gpu_state.h \
-	cli/measured.c cli/measured.h \
+	cli/measured.c cli/measured.h cli/measured_print.c cli/measured_print.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phases.c cli/phases.h \
 	cli/phrase.c cli/phrase.h \
+	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
@@ -34,7 +35,7 @@ wavetap_SOURCES = \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
-	cli/show_json.c cli/show_print.c cli/show_print.h \
+	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_print.c cli/show_print.h \
 	cli/sim_draw.c \
 	cli/sim_gpu.c \
 	cli/sim_json.c \
@@ -109,6 +110,8 @@ tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/tap.h cli/phases
 tests_unit_test_phases_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
 
+TESTS += tests/unit/test_measured.sh
+EXTRA_DIST += tests/unit/test_measured.sh tests/unit/measured.sql
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
 TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh

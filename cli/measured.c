@@ -130,7 +130,7 @@ static int read_sms(sqlite3_stmt *s, struct wt_measured_sm **sms, size_t *count,
 	return rc;
 }
 
-/* Launches whose SMs were counted, with their kernels: found by one pass, kept for the connection. */
+/* Launches whose SMs were counted, with their kernels: one pass, kept for the connection. 1: none. */
 static int find_counted(sqlite3 *db)
 {
 	static const char sql[] =
@@ -141,10 +141,11 @@ static int find_counted(sqlite3 *db)
 	        " WHERE e.graph_id IS NULL AND e.start_ns IS NOT NULL";
 	int code;
 
-	if (wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_sm)", 0))
-		code = sqlite3_exec(db, sql, NULL, NULL, NULL);
-	else
+	if (!wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_sm)", 0))
 		return 1;
+	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return code == SQLITE_OK ? 0 : -EIO;
 }
 

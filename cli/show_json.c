@@ -88,6 +88,7 @@ static void put_config(struct wt_json *json, const struct wt_show_config *config
 	put_judged(json, "wave_sm_ns", row->wave_sm_ns, row->has_wave);
 	put_judged(json, "wave_max_sm_ns", row->wave_max_sm_ns, row->has_wave);
 	put_int(json, "unjudged_sm_ns", row->unjudged_sm_ns);
+	wt_show_put_measured(json, config);
 	put_string(json, "lift", config->lift[0] ? config->lift : NULL);
 	put_string(json, "advice", config->advice[0] ? config->advice : NULL);
 	put_string(json, "evidence", "model");

@@ -283,6 +283,18 @@ static void print_config_advice(struct wt_phrase *line, const struct wt_show_con
 	wt_phrase_end(line);
 }
 
+/* What waiting for memory means for what a grid could win. */
+static const char *memory_words(const struct wt_show_config *config)
+{
+	const struct wt_measured *used = wt_measured_used(&config->measured);
+
+	if (!used || !used->bound[0])
+		return "A kernel that waits for memory may win nothing: that needs counters.";
+	if (!strcmp(used->bound, "memory"))
+		return "Bound by memory: idle SMs are not time lost while DRAM is saturated.";
+	return "Not bound by memory, as measured.";
+}
+
 /* What could be won, most first, and what would lift occupancy. `sorted` has room for all. */
 static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show, const struct wt_show_config **sorted)
@@ -306,10 +318,8 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		print_config_advice(&line, sorted[i]);
 	}
 	if (told && !sorted[0]->is_collective) {
-		wt_phrase_add(
-		        &line,
-		        "%sA kernel that waits for memory may win nothing: that needs counters.",
-		        more ? "(more with --json) " : "");
+		wt_phrase_add(&line, "%s%s", more ? "(more with --json) " : "",
+		              memory_words(sorted[0]));
 		wt_phrase_end(&line);
 	}
 	for (size_t i = 0; i < show->config_count; i++) {
@@ -414,6 +424,8 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 		return rc;
 	print_bins(out, terminal, show);
 	rc = print_configs(out, terminal, show);
+	if (!rc)
+		rc = wt_show_print_measured(out, terminal, show);
 	configs = calloc(show->config_count, sizeof(*configs));
 	if (!rc)
 		rc = configs ? print_curves(out, terminal->is_utf8, show, configs) : -ENOMEM;

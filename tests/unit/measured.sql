@@ -26,7 +26,7 @@ INSERT INTO measured VALUES
     'independent', 0, NULL, NULL),
   (3, 'sampled', 0, 'too few launches: the error is larger than a tenth of the SMs', 1, 1000000000, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 500000000, 3.5, 0.1),
-  (4, 'sampled', 1, NULL, 1, 1000000000, 3.2, 0.04, 0.0, 0.0, 0.0, 0.8, 0.0, 0, 48.0, 0.0, 4000.0, 1800.0, 'memory', 'jitter',
+  (4, 'sampled', 1, NULL, 1, 1000000000, 3.2, 0.04, 0.0, 0.0, 0.0, 0.8, 0.0, 0, 24.0, 0.0, 4000.0, 1800.0, 'memory', 'jitter',
     0, NULL, NULL);
 INSERT INTO measured_profile VALUES (2, 0, 4.0, 0.1), (2, 1, 4.0, 0.1), (2, 2, 2.0, 0.05), (2, 3, 1.6, 1.0), (4, 0, 3.2, 0.04);
 

@@ -1,0 +1,76 @@
+#!/bin/sh
+# What readers make of measurements: a run of ten seconds on 4 SMs (make_run.c) with rows of measured.sql, whose
+# figures are worked out here by hand or by sqlite3; and what they say where nothing was measured.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+run=$work/full.db
+"$top_builddir/tests/unit/make_run" "$run" full job-full 1000000000000
+cp "$run" "$work/plain.db"
+sqlite3 -batch "$run" <"$top_srcdir/tests/unit/measured.sql"
+LC_ALL=C
+COLUMNS=80
+export LC_ALL COLUMNS
+field() { # PATH of the last JSON
+  sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/out.json') AS TEXT), '$1')"
+}
+json() {
+  "$wavetap" "$@" --json -r "$run" >"$work/out.json" 2>"$work/err"
+}
+text() {
+  "$wavetap" "$@" -r "$run" >"$work/out" 2>"$work/err"
+}
+says() { # WORDS, as if all were one line
+  tr '\n' ' ' <"$work/out" | tr -s ' ' | grep -qF -- "$1"
+}
+
+# ---- ledger: SM activity. Buckets have 2 2 1 0 3 3 2.5 0 SMs of 4 active: 13.5 / 32; the ledger 17 of 40 SM-s.
+json ledger
+is "$(field '$.devices[0].sm_activity')" '{"sampled":0.421875,"ledger":0.425,"coverage":0.8,"reason":null}' \
+  "SM activity, sampled and by the ledger"
+text ledger
+ok "ledger says that they agree" says "SM activity, as DCGM has it: 42.2% sampled, 42.5% by the ledger they agree"
+# Four seconds from the fifth on: samples (1 ms later by the kernels' clock) 3 3 2.5 0, less the first 1 ms.
+json ledger --from 4s --to 8s
+is "$(field '$.devices[0].sm_activity.sampled' | cut -c 1-6)" \
+  "$(sqlite3 -batch :memory: "SELECT substr((0.001 * 0 + 1 * 0.75 + 1 * 0.75 + 1 * 0.625 + 0.999 * 0) / 4, 1, 6)")" \
+  "of a window"
+ok "a difference has a likely reason" grep -q "another process used the GPU (pid 777)\|partial waves\|unjudged" "$work/out.json"
+"$wavetap" ledger --json -r "$work/plain.db" >"$work/out.json"
+is "$(field '$.devices[0].sm_activity')" "" "null without samples"
+
+# ---- show
+json show tail
+is "$(field '$.kernel.configs[0].measured[0].evidence') $(field '$.kernel.configs[0].measured[0].straggle_sms')" "profiled 0.45" \
+  "show: the evidence that stands is first"
+is "$(field '$.kernel.configs[0].model')" '{"active_sms":3,"underfill_sms":0,"wave_sms":1,"wave_max_sms":1}' \
+  "show: 6 blocks on 4 SMs, two waves: 2 of 4 idle in the second"
+is "$(field '$.kernel.configs[0].profile[3]')" '{"active_sms":1.6,"error_sms":1}' "show: the profile"
+is "$(field '$.kernel.configs[0].per_sm.warps') $(field '$.kernel.configs[0].per_sm.instructions.median')" \
+  '{"min":4,"median":6,"max":8,"mean":6} 6200' "show: physical SMs"
+is "$(field '$.kernel.configs[1].measured[0].active_sms')|$(field '$.kernel.configs[1].measured[0].reason')" \
+  "|too few launches: the error is larger than a tenth of the SMs" "show: null with its reason"
+text show tail
+ok "show: evidence side by side" says "6 profiled * 3 2.50 0.01 0.00 1.00 2.00 0.45 0.05 latency"
+ok "show: the model beside it" says "model 3.00 0.00 1.00 1.00"
+ok "show: unequal blocks and what they could win: 0.45 / 4 of 2 s" says \
+  "unequal blocks leave 0.45 SMs idle, 11.2% of the GPU meanwhile at most 225.0ms"
+ok "show: disagreement is said" says "profiled and sampled differ by 0.40 SMs, beyond their errors"
+ok "show: warps, pipe, bound, form" says \
+  "grid 6: 20.5 of 64 warps resident on an SM (its limits allow 32) tensor pipe 13.0% SM clock 1795 MHz bound by latency"
+# Bins 4 4 2 1.6 of 4 SMs in ten rows; the last one +- 1: solid to 0.6, light to 2.6.
+is "$(sed -n '/in the course/,/---/p' "$work/out" | grep '|')" "$(printf '%s\n' '   4 |########' '     |########' '     |########' \
+  '     |########    ::::' '     |########    ::::' '   2 |############::::' '     |############::::' '     |############::::' \
+  '     |################' '     |################')" "show: the plot"
+is "$(sed -n 's/^  SM 0   //p' "$work/out")" 9955 "show: the strip of SMs"
+text show id:3
+ok "show: no promise for a kernel that waits for memory" says "idle SMs are not time lost while DRAM is saturated"
+ok "show: DRAM" says "DRAM 4000 GB/s"
+is "$("$wavetap" show tail -r "$work/plain.db" | grep -c 'measured\|course')" 0 "show: nothing where nothing was measured"
+sqlite3 -batch "$work/plain.db" "DROP TABLE measured; DROP TABLE measured_profile; DROP TABLE profile_sm; DROP VIEW sm_active;
+  DROP TABLE sm_bucket; DROP TABLE gpu_state; DROP TABLE fold"
+"$wavetap" show tail -r "$work/plain.db" >"$work/out" 2>&1
+is "$?" 0 "show: a file without the tables"
+"$wavetap" ledger -r "$work/plain.db" >"$work/out" 2>&1
+is "$?" 0 "ledger: a file without the tables"
+
+done_testing
