@@ -7,6 +7,7 @@ here: they lie in regress/, as they were found.
 import os
 import struct
 import sys
+import zlib
 
 top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "corpus")
 
@@ -202,3 +203,8 @@ with open(data, "rb") as recorded:
     recording = recorded.read()
 put("recording", "whole", b"\x02" + recording[:4000])
 put("recording", "cut", b"\x00" + recording[:200])
+
+# ---- samples: columns with a sound head, and a chunk as it lies in a run file
+put("samples", "columns", b"\0\7\x04" + bytes([0, 0, 0, 1, 0, 3, 2, 0, 1, 1]) + bytes(range(200)))
+put("samples", "chunk", b"\1\1\1\1" + bytes([4, 4, 4, 0, 0, 0, 0, 0, 0, 0]) + zlib.compress(bytes(44)))
+put("samples", "cut", b"\1\1\xff\xff\x03\1")
