@@ -1,11 +1,12 @@
 /*
  * gpu_state.c - see gpu_state.h. Single-threaded; blocks on the file.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/gpu_state.h"
-#include "cli/measured.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
 
 char *wt_throttle_text(char text[WT_THROTTLE_TEXT_BYTES], uint64_t reasons)
@@ -79,4 +80,22 @@ int wt_gpu_states_load(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t
 	if (powers)
 		ret_states->power_mean_w = power_mw / (double)powers / 1e3;
 	return rc;
+}
+
+bool wt_gpu_states_say(struct wt_phrase *line, const struct wt_gpu_states *states)
+{
+	char text[WT_THROTTLE_TEXT_BYTES];
+
+	if (states->throttled)
+		wt_phrase_add(line,
+		              "clocks held down by %s in %" PRId64 " of %" PRId64
+		              " readings (SM clock %" PRId64 " to %" PRId64 " MHz)",
+		              wt_throttle_text(text, states->reasons), states->throttled,
+		              states->count, states->clock_min_mhz, states->clock_max_mhz);
+	if (states->foreign)
+		wt_phrase_add(line,
+		              "other processes on the GPU in %" PRId64 " of %" PRId64
+		              " readings (pid %" PRId64 ")",
+		              states->foreign, states->foreign_known, states->foreign_pid);
+	return states->throttled || states->foreign;
 }

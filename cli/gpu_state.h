@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/phrase.h"
+
 #define WT_THROTTLE_TEXT_BYTES 160
 
 /* Reasons that hold clocks down while work waits: not idleness, not a setting that was asked for. */
@@ -33,5 +35,8 @@ struct wt_gpu_states {
 /* 0 or -EIO. Nothing in files without such a table. */
 int wt_gpu_states_load(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
                        struct wt_gpu_states *ret_states);
+
+/* Phrases for people: throttled, other processes; nothing where all was as it should be. True: said. */
+bool wt_gpu_states_say(struct wt_phrase *line, const struct wt_gpu_states *states);
 
 #endif /* WT_CLI_GPU_STATE_H */

@@ -19,12 +19,12 @@ wavetap_SOURCES = \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/gpu_state.c cli/gpu_state.h \
-	cli/measured.c cli/measured.h cli/measured_print.c cli/measured_print.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phases.c cli/phases.h \
 	cli/phrase.c cli/phrase.h \
 	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
+	cli/rates.c cli/rates.h cli/rates_print.c cli/rates_print.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
 	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \
@@ -48,6 +48,7 @@ wavetap_SOURCES = \
 	cli/sim_time.c \
 	cli/simulate.h \
 	cli/sm_activity.c cli/sm_activity.h cli/sm_agreement.c \
+	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
 	cli/ranks.c cli/ranks.h \

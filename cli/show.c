@@ -300,7 +300,7 @@ void wt_show_fini(struct wt_show *show)
 	wt_report_fini(&show->report);
 	free(show->demangled);
 	for (size_t i = 0; i < show->config_count; i++)
-		wt_measured_fini(&show->configs[i].measured);
+		wt_rates_fini(&show->configs[i].measured);
 	free(show->configs);
 	sqlite3_free(show->ncu);
 	memset(show, 0, sizeof(*show));

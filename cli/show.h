@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/measured.h"
+#include "cli/rates.h"
 #include "cli/report.h"
 
 #define WT_SHOW_BINS 10
@@ -48,7 +48,7 @@ struct wt_show_config {
 	int64_t sm_count;
 	bool is_collective;
 	struct wt_show_model model;
-	struct wt_measured_config measured;
+	struct wt_rates measured;
 	char lift
 	        [WT_SHOW_ADVICE_BYTES]; /* what would let one more block onto an SM; "" = nothing */
 	char advice[WT_SHOW_ADVICE_BYTES]; /* what the grid loses, and the bound; "" = nothing */

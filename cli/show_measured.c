@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/measured_print.h"
+#include "cli/rates_print.h"
 #include "cli/phrase.h"
 #include "cli/plot.h"
 #include "cli/show_print.h"
@@ -44,7 +44,7 @@ static void add_rate(struct wt_table *table, const struct wt_show_config *config
 }
 
 static void add_measured(struct wt_table *table, const struct wt_show_config *config,
-                         const struct wt_measured *row)
+                         const struct wt_rates_row *row)
 {
 	char text[WT_TEXT_NUMBER_BYTES], evidence[sizeof(row->evidence) + 2];
 
@@ -92,9 +92,9 @@ static const char *with_error(char text[WT_TEXT_NUMBER_BYTES], const struct wt_s
 	return text;
 }
 
-static bool do_measurements_differ(const struct wt_measured_config *measured)
+static bool do_measurements_differ(const struct wt_rates *measured)
 {
-	const struct wt_measured *a = &measured->at[0], *b = &measured->at[1];
+	const struct wt_rates_row *a = &measured->at[0], *b = &measured->at[1];
 
 	return measured->count == 2 &&
 	       fabs(a->active_sms - b->active_sms) > a->error_sms + b->error_sms;
@@ -103,7 +103,7 @@ static bool do_measurements_differ(const struct wt_measured_config *measured)
 /* No promise for what waits for memory. */
 static size_t print_straggle(struct wt_phrase *line, const struct wt_show_config *config)
 {
-	const struct wt_measured *used = wt_measured_used(&config->measured);
+	const struct wt_rates_row *used = wt_rates_used(&config->measured);
 	double share = used ? used->straggle_sms / (double)config->sm_count : 0;
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 
@@ -128,12 +128,12 @@ static size_t print_straggle(struct wt_phrase *line, const struct wt_show_config
 /* Why something is missing, and what does not agree. */
 static size_t print_notes(struct wt_phrase *line, const struct wt_show_config *config)
 {
-	const struct wt_measured_config *measured = &config->measured;
+	const struct wt_rates *measured = &config->measured;
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 	size_t notes = 0;
 
 	for (size_t i = 0; i < measured->count; i++) {
-		const struct wt_measured *row = &measured->at[i];
+		const struct wt_rates_row *row = &measured->at[i];
 
 		if (row->reason[0]) {
 			wt_phrase_words(line, 2, "grid %" PRId64 ", %s: %s", config->blocks,
@@ -142,12 +142,12 @@ static size_t print_notes(struct wt_phrase *line, const struct wt_show_config *c
 			notes++;
 		}
 		if (row->joint_time_ns > 0 && isfinite(row->joint_active_sms)) {
-			wt_phrase_words(line, 2,
-			                "grid %" PRId64 ": beside other kernels for %s, %s SMs of "
-			                "the device active meanwhile",
-			                config->blocks, wt_text_ns(a, row->joint_time_ns),
-			                with_error(b, config, row->joint_active_sms,
-			                           row->joint_error_sms));
+			wt_phrase_words(
+			        line, 2,
+			        "grid %" PRId64 ": beside other kernels for %s, %s SMs of "
+			        "the device active meanwhile",
+			        config->blocks, wt_text_ns(a, row->joint_time_ns),
+			        with_error(b, config, row->joint_active_sms, row->joint_error_sms));
 			wt_phrase_end(line);
 			notes++;
 		}
@@ -194,7 +194,7 @@ static const char *form_meaning(const char *form)
 }
 
 static void print_pipes(struct wt_phrase *line, const struct wt_show_config *config,
-                        const struct wt_measured *row)
+                        const struct wt_rates_row *row)
 {
 	const struct wt_show_model *model = &config->model;
 	char a[WT_TEXT_NUMBER_BYTES];
@@ -210,9 +210,9 @@ static void print_pipes(struct wt_phrase *line, const struct wt_show_config *con
 		wt_phrase_add(line, "tensor pipe %s%%", wt_text_percent(a, row->tensor_share, 1));
 	/* Bytes per ns are GB per s. */
 	if (isfinite(row->dram_bytes_per_ns) && model->dram_peak_bytes_per_ns > 0)
-		wt_phrase_add(line, "DRAM %.0f GB/s, %s%% of its peak", row->dram_bytes_per_ns,
-		              wt_text_percent(a, row->dram_bytes_per_ns,
-		                              model->dram_peak_bytes_per_ns));
+		wt_phrase_add(
+		        line, "DRAM %.0f GB/s, %s%% of its peak", row->dram_bytes_per_ns,
+		        wt_text_percent(a, row->dram_bytes_per_ns, model->dram_peak_bytes_per_ns));
 	else if (isfinite(row->dram_bytes_per_ns))
 		wt_phrase_add(line, "DRAM %.0f GB/s", row->dram_bytes_per_ns);
 	if (isfinite(row->sm_clock_mhz))
@@ -235,7 +235,7 @@ static int compare_double(const void *left, const void *right)
 /* "+- 0.1 to 2.3 SMs, median 0.4" */
 static void say_errors(struct wt_phrase *line, const struct wt_show_config *config)
 {
-	const struct wt_measured_config *measured = &config->measured;
+	const struct wt_rates *measured = &config->measured;
 	double *sorted = calloc(measured->bin_count, sizeof(*sorted));
 
 	if (!sorted)
@@ -249,7 +249,7 @@ static void say_errors(struct wt_phrase *line, const struct wt_show_config *conf
 	free(sorted);
 }
 
-static const struct wt_measured *sampled_row(const struct wt_measured_config *measured)
+static const struct wt_rates_row *sampled_row(const struct wt_rates *measured)
 {
 	for (size_t i = 0; i < measured->count; i++)
 		if (!strcmp(measured->at[i].evidence, "sampled"))
@@ -261,8 +261,8 @@ static const struct wt_measured *sampled_row(const struct wt_measured_config *me
 static int print_profile(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show_config *config)
 {
-	const struct wt_measured_config *measured = &config->measured;
-	const struct wt_measured *row = sampled_row(measured);
+	const struct wt_rates *measured = &config->measured;
+	const struct wt_rates_row *row = sampled_row(measured);
 	struct wt_plot_bar *bars = calloc(measured->bin_count + 1, sizeof(*bars));
 	char top[24], middle[24], last[WT_TEXT_NUMBER_BYTES], width[WT_TEXT_NUMBER_BYTES];
 	char count[WT_TEXT_NUMBER_BYTES];
@@ -276,7 +276,7 @@ static int print_profile(FILE *out, const struct wt_text_terminal *terminal,
 	if (row && row->launches > 0 && row->time_ns > 0)
 		mean_ns = row->time_ns / row->launches;
 	for (size_t i = 0; i < measured->bin_count; i++) {
-		const struct wt_measured_bin *bin = &measured->bins[i];
+		const struct wt_rates_bin *bin = &measured->bins[i];
 		double error = bin->error_sms * 2 * WT_PLOT_ROWS > sms / 2 ? bin->error_sms : 0;
 
 		bars[i].least = fmax(0, bin->active_sms - error) / sms;
@@ -309,7 +309,7 @@ enum part { PART_RATES, PART_PROFILE, PART_SMS };
 static const struct wt_show_config *first_with(const struct wt_show *show, enum part part)
 {
 	for (size_t i = 0; i < show->config_count; i++) {
-		const struct wt_measured_config *measured = &show->configs[i].measured;
+		const struct wt_rates *measured = &show->configs[i].measured;
 
 		if (part == PART_RATES     ? measured->count > 0
 		    : part == PART_PROFILE ? measured->bin_count > 1 /* one is the mean */
@@ -335,12 +335,11 @@ static int print_table(FILE *out, const struct wt_text_terminal *terminal,
 			continue;
 		for (size_t j = 0; j < config->measured.count; j++)
 			add_measured(table, config, &config->measured.at[j]);
-		add_model(table, config, !wt_measured_used(&config->measured));
+		add_model(table, config, !wt_rates_used(&config->measured));
 		shown++;
 	}
 	fprintf(out,
-	        "\nmeasured in the whole run: SMs of %" PRId64
-	        ", mean over a launch (* stands)\n",
+	        "\nmeasured in the whole run: SMs of %" PRId64 ", mean over a launch (* stands)\n",
 	        sms);
 	rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
@@ -362,15 +361,15 @@ int wt_show_print_measured(FILE *out, const struct wt_text_terminal *terminal,
 		rc = print_table(out, terminal, show, rates->sm_count);
 		for (size_t i = 0; i < show->config_count && notes < NOTES_SHOWN; i++)
 			notes += print_notes(&line, &show->configs[i]);
-		if (wt_measured_used(&rates->measured))
+		if (wt_rates_used(&rates->measured))
 			print_pipes(&line, rates, &rates->measured.at[0]);
 	}
 	if (!rc && profile)
 		rc = print_profile(out, terminal, profile);
 	if (!rc && sms) {
 		fprintf(out, "\ngrid %" PRId64 ": ", sms->blocks);
-		wt_measured_print_sms(out, terminal, sms->measured.sms, sms->measured.sm_count,
-		                      sms->measured.sm_launches);
+		wt_rates_print_sms(out, terminal, sms->measured.sms, sms->measured.sm_count,
+		                   sms->measured.sm_launches);
 	}
 	return rc;
 }
@@ -395,7 +394,7 @@ static void put_int(struct wt_json *json, const char *key, int64_t value)
 	wt_json_int(json, value);
 }
 
-static void put_row(struct wt_json *json, const struct wt_measured *row)
+static void put_row(struct wt_json *json, const struct wt_rates_row *row)
 {
 	wt_json_object_begin(json);
 	put_string(json, "evidence", row->evidence);
@@ -425,7 +424,7 @@ static void put_row(struct wt_json *json, const struct wt_measured *row)
 	wt_json_object_end(json);
 }
 
-static void put_profile(struct wt_json *json, const struct wt_measured_config *measured)
+static void put_profile(struct wt_json *json, const struct wt_rates *measured)
 {
 	wt_json_key(json, "profile");
 	if (!measured->bin_count) {
@@ -459,6 +458,6 @@ void wt_show_put_measured(struct wt_json *json, const struct wt_show_config *con
 		put_row(json, &config->measured.at[i]);
 	wt_json_array_end(json);
 	put_profile(json, &config->measured);
-	wt_measured_put_sms(json, config->measured.sms, config->measured.sm_count,
-	                    config->measured.sm_launches);
+	wt_rates_put_sms(json, config->measured.sms, config->measured.sm_count,
+	                 config->measured.sm_launches);
 }

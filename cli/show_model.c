@@ -70,5 +70,5 @@ int wt_show_measure(sqlite3 *db, struct wt_show_config *config)
 {
 	int rc = load_model(db, config);
 
-	return rc ? rc : wt_measured_load(db, config->row.config_id, &config->measured);
+	return rc ? rc : wt_rates_load(db, config->row.config_id, &config->measured);
 }

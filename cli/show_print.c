@@ -286,7 +286,7 @@ static void print_config_advice(struct wt_phrase *line, const struct wt_show_con
 /* What waiting for memory means for what a grid could win. */
 static const char *memory_words(const struct wt_show_config *config)
 {
-	const struct wt_measured *used = wt_measured_used(&config->measured);
+	const struct wt_rates_row *used = wt_rates_used(&config->measured);
 
 	if (!used || !used->bound[0])
 		return "A kernel that waits for memory may win nothing: that needs counters.";

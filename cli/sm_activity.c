@@ -4,10 +4,13 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
-#include "cli/measured.h"
+#include "cli/cli.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "cli/sm_activity.h"
+#include "schema/wt_samples.h"
 
 static double number(sqlite3_stmt *s, int column)
 {
@@ -31,8 +34,8 @@ static int64_t clock_offset_ns(sqlite3 *db, int64_t device_id)
 	return fabs(offset_ns) < 1e9 ? (int64_t)llround(offset_ns) : 0;
 }
 
-/* Its part in [start_ns, end_ns). */
-static struct wt_sm_piece cut(const struct wt_sm_piece *piece, int64_t start_ns, int64_t end_ns)
+struct wt_sm_piece wt_sm_piece_cut(const struct wt_sm_piece *piece, int64_t start_ns,
+                                   int64_t end_ns)
 {
 	struct wt_sm_piece part = *piece;
 	double share;
@@ -46,6 +49,36 @@ static struct wt_sm_piece cut(const struct wt_sm_piece *piece, int64_t start_ns,
 	part.dram_bytes *= share;
 	return part;
 }
+
+struct request {
+	int64_t device_id, start_ns, end_ns; /* the kernels' clock */
+	int64_t offset_ns; /* kernel clock less sample clock */
+	wt_sm_piece_fn *each;
+	void *arg;
+};
+
+/* With the device and the window by the samples' clock as ?1 to ?3. 0 or -EIO. */
+static int prepare(sqlite3 *db, const char *sql, const struct request *request, sqlite3_stmt **ret)
+{
+	int rc = wt_report_prepare(db, sql, ret);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(*ret, 1, request->device_id);
+	sqlite3_bind_int64(*ret, 2, request->start_ns - request->offset_ns);
+	sqlite3_bind_int64(*ret, 3, request->end_ns - request->offset_ns);
+	return 0;
+}
+
+/* What of it lies in the window. */
+static int give(const struct request *request, const struct wt_sm_piece *piece)
+{
+	struct wt_sm_piece part = wt_sm_piece_cut(piece, request->start_ns, request->end_ns);
+
+	return part.end_ns > part.start_ns ? request->each(request->arg, &part) : 0;
+}
+
+/* ---- buckets */
 
 static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *piece)
 {
@@ -62,37 +95,112 @@ static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *
 	return piece->end_ns > piece->start_ns && piece->sampled_ns > 0;
 }
 
-int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
-                        wt_sm_piece_fn *each, void *arg)
+static int read_buckets(sqlite3 *db, const struct request *request)
 {
 	static const char sql[] =
 	        "SELECT start_ns, end_ns, sampled_ns, active_avg, active_min, active_max,"
 	        " warps_per_sm, tensor_share, sm_clock_mhz, dram_read_bytes + dram_write_bytes"
 	        " FROM sm_bucket WHERE device_id = ?1 AND start_ns < ?3 AND end_ns > ?2"
 	        " ORDER BY start_ns";
-	int64_t offset_ns = clock_offset_ns(db, device_id);
-	struct wt_sm_piece piece, part;
+	struct wt_sm_piece piece;
 	sqlite3_stmt *s;
-	int rc;
+	int rc = wt_run_has_table(db, "sm_bucket") ? prepare(db, sql, request, &s) : 1;
 
-	if (!wt_run_has_table(db, "sm_bucket"))
-		return 0;
-	rc = wt_report_prepare(db, sql, &s);
 	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, device_id);
-	sqlite3_bind_int64(s, 2, start_ns - offset_ns);
-	sqlite3_bind_int64(s, 3, end_ns - offset_ns);
+		return rc < 0 ? rc : 0;
 	while ((rc = wt_report_step(s)) > 0) {
-		if (!read_bucket(s, offset_ns, &piece))
-			continue;
-		part = cut(&piece, start_ns, end_ns);
-		rc = part.end_ns > part.start_ns ? each(arg, &part) : 0;
+		rc = read_bucket(s, request->offset_ns, &piece) ? give(request, &piece) : 0;
 		if (rc)
 			break;
 	}
 	sqlite3_finalize(s);
 	return rc;
+}
+
+/* ---- single samples */
+
+#define CHUNKS_SQL                                                                                 \
+	" FROM sample_chunk c JOIN sampler USING (sampler_id) WHERE device_id = ?1"                \
+	" AND c.start_ns < ?3 AND c.end_ns > ?2"
+
+static double known(float value, double divisor)
+{
+	return value < 0 || divisor <= 0 ? NAN : (double)value / divisor;
+}
+
+static struct wt_sm_piece piece_of(const struct wt_sample *sample, int64_t offset_ns)
+{
+	double cycles = sample->elapsed_cycles, ns = sample->duration_ns;
+	double read = known(sample->dram_read_bytes, 1),
+	       written = known(sample->dram_write_bytes, 1);
+
+	return (struct wt_sm_piece){.start_ns = (int64_t)sample->start_ns + offset_ns,
+	                            .end_ns = (int64_t)sample->start_ns + offset_ns +
+	                                      sample->duration_ns,
+	                            .sampled_ns = ns,
+	                            .active_avg = known(sample->active_avg, cycles),
+	                            .active_min = known(sample->active_min, cycles),
+	                            .active_max = known(sample->active_max, cycles),
+	                            .warps_per_sm = known(sample->warps, cycles),
+	                            .tensor_share = known(sample->tensor, cycles),
+	                            .sm_clock_mhz = cycles / ns * 1e3,
+	                            .dram_bytes = read + written};
+}
+
+static int give_chunk(const struct request *request, const void *data, int bytes,
+                      struct wt_sample *samples)
+{
+	size_t count = 0;
+	int rc = wt_samples_decode(data, (size_t)bytes, samples, WT_SAMPLES_MAX, &count);
+
+	for (size_t i = 0; !rc && i < count; i++) {
+		struct wt_sm_piece piece = piece_of(&samples[i], request->offset_ns);
+
+		if (samples[i].duration_ns && isfinite(piece.active_avg))
+			rc = give(request, &piece);
+	}
+	return rc;
+}
+
+static int read_samples(sqlite3 *db, const struct request *request)
+{
+	struct wt_sample *samples = calloc(WT_SAMPLES_MAX, sizeof(*samples));
+	sqlite3_stmt *s = NULL;
+	int rc = samples ? prepare(db, "SELECT data" CHUNKS_SQL " ORDER BY c.start_ns", request, &s)
+	                 : -ENOMEM;
+
+	while (!rc && (rc = wt_report_step(s)) > 0)
+		rc = give_chunk(request, sqlite3_column_blob(s, 0), sqlite3_column_bytes(s, 0),
+		                samples);
+	sqlite3_finalize(s);
+	free(samples);
+	return rc;
+}
+
+/* Of chunks that have a part in the window; 0: none, or no such table. */
+static int64_t count_samples(sqlite3 *db, const struct request *request)
+{
+	sqlite3_stmt *s;
+	int64_t count = 0;
+
+	if (!wt_run_has_table(db, "sample_chunk") ||
+	    prepare(db, "SELECT sum(samples)" CHUNKS_SQL, request, &s))
+		return 0;
+	if (wt_report_step(s) > 0)
+		count = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return count;
+}
+
+int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
+                        wt_sm_piece_fn *each, void *arg)
+{
+	const struct request request = {device_id, start_ns, end_ns, clock_offset_ns(db, device_id),
+	                                each,      arg};
+	int64_t samples = count_samples(db, &request);
+
+	return samples > 0 && samples <= WT_SM_SAMPLES_MAX ? read_samples(db, &request)
+	                                                   : read_buckets(db, &request);
 }
 
 /* ---- sums */
@@ -154,7 +262,7 @@ static int add_piece(void *arg, const struct wt_sm_piece *piece)
 
 		if (low_ns >= piece->end_ns)
 			break;
-		part = cut(piece, low_ns, low_ns + buckets->bucket_ns);
+		part = wt_sm_piece_cut(piece, low_ns, low_ns + buckets->bucket_ns);
 		wt_sm_sum_add(&buckets->sums[at], &part);
 	}
 	return 0;
@@ -166,4 +274,17 @@ int wt_sm_activity_buckets(sqlite3 *db, int64_t device_id, int64_t start_ns, int
 	struct buckets buckets = {start_ns, bucket_ns, bucket_count, sums};
 
 	return wt_sm_activity_read(db, device_id, start_ns, end_ns, add_piece, &buckets);
+}
+
+int wt_sm_activity_failed(const struct wt_run_file *run, int rc)
+{
+	if (rc == -EIO && sqlite3_errcode(run->db) != SQLITE_OK &&
+	    sqlite3_errcode(run->db) != SQLITE_DONE)
+		wt_cli_error("%s: %s", run->info.path, sqlite3_errmsg(run->db));
+	else if (rc == -EBADMSG || rc == -ENOTSUP)
+		wt_cli_error("%s: its samples are %s", run->info.path,
+		             rc == -ENOTSUP ? "of a newer version" : "damaged");
+	else
+		return wt_cli_output_result(rc);
+	return WT_EXIT_FAILED;
 }

@@ -16,6 +16,7 @@
 #include "cli/json.h"
 #include "cli/ledger.h"
 #include "cli/phrase.h"
+#include "cli/run_file.h"
 
 /* A stretch with its means. Not known: not a number. */
 struct wt_sm_piece {
@@ -27,9 +28,22 @@ struct wt_sm_piece {
 	double dram_bytes; /* while sampled */
 };
 
+/*
+ * Pieces are single samples as long as there are at most so many in the window, else buckets of about
+ * 10 ms.
+ */
+#define WT_SM_SAMPLES_MAX 4000000
+
 typedef int wt_sm_piece_fn(void *arg, const struct wt_sm_piece *piece);
 
-/* The pieces that lie in [start_ns, end_ns), cut to it, by time. 0, -errno, or what `each` returned. */
+/* Its part in [start_ns, end_ns), which it must have. */
+struct wt_sm_piece wt_sm_piece_cut(const struct wt_sm_piece *piece, int64_t start_ns,
+                                   int64_t end_ns);
+
+/*
+ * The pieces that lie in [start_ns, end_ns), cut to it, by time. 0, -errno, or what `each` returned;
+ * -EBADMSG: samples are damaged.
+ */
 int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
                         wt_sm_piece_fn *each, void *arg);
 
@@ -52,6 +66,9 @@ void wt_sm_sum_mean(const struct wt_sm_sum *sum, struct wt_sm_piece *ret_mean);
  */
 int wt_sm_activity_buckets(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
                            int64_t bucket_ns, size_t bucket_count, struct wt_sm_sum *sums);
+
+/* Says why reading failed: an enum wt_exit for a command to end with. */
+int wt_sm_activity_failed(const struct wt_run_file *run, int rc);
 
 /* ---- agreement with the ledger */
 

@@ -65,12 +65,48 @@ is "$(sed -n 's/^  SM 0   //p' "$work/out")" 9955 "show: the strip of SMs"
 text show id:3
 ok "show: no promise for a kernel that waits for memory" says "idle SMs are not time lost while DRAM is saturated"
 ok "show: DRAM" says "DRAM 4000 GB/s"
+# ---- sms. SMs active by the second: 2 2 1 0 3 3 2.5 0, then nothing; 1 ms later by the kernels' clock.
+json sms
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'sms') || ' ' || ((value ->> 'time_ns') / 1000000000), ',') FROM
+  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows') WHERE value ->> 'evidence' = 'sampled'")" "0 2,1 1,2 2,3 3" \
+  "sms: time by SMs active, 2.5 rounded up"
+is "$(field '$.devices[0].samples.sampled_ns') $(field '$.devices[0].samples.active_max')" "8000000000 0.6875" \
+  "sms: (1 + 0.75 + 1 + 0 + 1 + 1 + 0.75 + 0) / 8"
+is "$(field '$.devices[0].samples.warps_per_sm' | cut -c 1-7) $(field '$.devices[0].samples.dram_bytes_per_ns')" "15.4285 3000" \
+  "sms: of the time in which it is known: 108 / 7 warps, 3 TB in a second"
+json sms --width 2s
+is "$(field '$.devices[0].samples.buckets[1].by_share_ns')" "[999000000,0,1000000000,0,0,1000000,0,0,0,0]" \
+  "sms: a column from 2 s on: 1 ms with 2 SMs of 4, a second with one, 999 ms with none"
+is "$(field '$.devices[0].per_sm.sms[3]')" '{"sm":3,"warps":4,"instructions":4400}' "sms: physical SMs"
+text sms
+ok "sms: the map and its lines" grep -q '^ avg  5555' "$work/out"
+ok "sms: how much was sampled" says "samples cover 80.0% of the window"
+ok "sms: NVML" says "clocks held down by power limit in 1 of 3 readings (SM clock 1200 to 1800 MHz) other processes on the GPU in 1 of 3 readings (pid 777)"
+is "$(awk 'length > 80' "$work/out")" "" "sms: within 80 columns"
+ok "sms: too many columns" test "$("$wavetap" sms -r "$run" --width 1ns >/dev/null 2>&1; echo $?)" = 2
+ok "sms: no time" test "$("$wavetap" sms -r "$run" --width x >/dev/null 2>&1; echo $?)" = 2
+
+# ---- timeline
+json timeline --width 2s
+is "$(sqlite3 -batch :memory: "SELECT group_concat(printf('%.4f %d', value ->> 'sampled_active_share', value ->> 'sampled_ns' / 1000000), ',')
+  FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows')")" \
+  "$(sqlite3 -batch :memory: "SELECT printf('%.4f 1999,%.4f 2000,%.4f 2000,%.4f 2000,%.4f 1', 0.5, (0.001 * 0.5 + 1 * 0.25) / 2,
+    (1.999 * 0.75) / 2, (0.001 * 0.75 + 0.625) / 2, 0)")" "timeline: samples by the row"
+is "$(field '$.rows[2].throttled')|$(field '$.rows[3].throttled')" "power limit|" "timeline: throttled"
+text timeline --width 500ms
+ok "timeline: columns and marks" grep -Eq '^ +4.00s +75.0 .* 74.9  3000  1201  TP$' "$work/out"
+is "$(awk 'length > 80' "$work/out")" "" "timeline: within 80 columns"
+COLUMNS=120 text timeline --width 500ms
+is "$(awk 'length > 120' "$work/out")$(grep -c 'WARPS  TENS%' "$work/out")" 1 "timeline: within 120 columns, with all of it"
+
 is "$("$wavetap" show tail -r "$work/plain.db" | grep -c 'measured\|course')" 0 "show: nothing where nothing was measured"
 sqlite3 -batch "$work/plain.db" "DROP TABLE measured; DROP TABLE measured_profile; DROP TABLE profile_sm; DROP VIEW sm_active;
   DROP TABLE sm_bucket; DROP TABLE gpu_state; DROP TABLE fold"
 "$wavetap" show tail -r "$work/plain.db" >"$work/out" 2>&1
 is "$?" 0 "show: a file without the tables"
-"$wavetap" ledger -r "$work/plain.db" >"$work/out" 2>&1
-is "$?" 0 "ledger: a file without the tables"
+for command in ledger sms timeline; do
+  "$wavetap" $command -r "$work/plain.db" >"$work/out" 2>&1
+  is "$?" 0 "$command: a file without the tables"
+done
 
 done_testing

@@ -125,7 +125,8 @@ static void test_damage(void)
 	is_i64(wt_samples_encode(samples, 0, 132, &bad, &got), -EINVAL, "none are no chunk");
 	is_i64(wt_samples_encode(samples, WT_SAMPLES_MAX + 1, 132, &bad, &got), -EINVAL,
 	       "nor are too many");
-	is_i64(wt_samples_decode(data, bytes, back, 299, &got), -EBADMSG, "more than there is room");
+	is_i64(wt_samples_decode(data, bytes, back, 299, &got), -EBADMSG,
+	       "more than there is room");
 	for (size_t cut = 0; cut < bytes; cut++, tries++)
 		refused += wt_samples_decode(data, cut, back, 300, &got) == -EBADMSG;
 	is_i64(refused, tries, "cut anywhere: refused");

@@ -1,12 +1,12 @@
 /*
- * measured.c - see measured.h. Single-threaded; blocks on the file.
+ * rates.c - see rates.h. Single-threaded; blocks on the file.
  */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/measured.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
 
@@ -38,7 +38,7 @@ static void text(sqlite3_stmt *s, int column, char *buf, size_t bytes)
 
 /* ---- rates */
 
-static void read_row(sqlite3_stmt *s, struct wt_measured *row)
+static void read_row(sqlite3_stmt *s, struct wt_rates_row *row)
 {
 	double *const numbers[] = {
 	        &row->active_sms,        &row->error_sms,    &row->underfill_sms,
@@ -61,7 +61,7 @@ static void read_row(sqlite3_stmt *s, struct wt_measured *row)
 		*numbers[i] = number(s, at++);
 }
 
-static int load_rates(sqlite3 *db, int64_t config_id, struct wt_measured_config *config)
+static int load_rates(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 {
 	static const char sql[] =
 	        "SELECT evidence, is_used, disagrees, reason, launches, time_ns, bound, wave_form,"
@@ -81,7 +81,7 @@ static int load_rates(sqlite3 *db, int64_t config_id, struct wt_measured_config 
 	return rc < 0 ? rc : 0;
 }
 
-static int load_profile(sqlite3 *db, int64_t config_id, struct wt_measured_config *config)
+static int load_profile(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
@@ -93,7 +93,7 @@ static int load_profile(sqlite3 *db, int64_t config_id, struct wt_measured_confi
 		return rc;
 	sqlite3_bind_int64(s, 1, config_id);
 	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_measured_bin *bin =
+		struct wt_rates_bin *bin =
 		        wt_report_append(&config->bins, &config->bin_count, sizeof(*bin));
 
 		if (!bin) {
@@ -110,13 +110,12 @@ static int load_profile(sqlite3 *db, int64_t config_id, struct wt_measured_confi
 /* ---- physical SMs */
 
 /* Columns: SM, launches, warps, instructions. */
-static int read_sms(sqlite3_stmt *s, struct wt_measured_sm **sms, size_t *count,
-                    int64_t *ret_launches)
+static int read_sms(sqlite3_stmt *s, struct wt_rates_sm **sms, size_t *count, int64_t *ret_launches)
 {
 	int rc;
 
 	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_measured_sm *sm = wt_report_append(sms, count, sizeof(*sm));
+		struct wt_rates_sm *sm = wt_report_append(sms, count, sizeof(*sm));
 
 		if (!sm)
 			return -ENOMEM;
@@ -149,7 +148,7 @@ static int find_counted(sqlite3 *db)
 	return code == SQLITE_OK ? 0 : -EIO;
 }
 
-static int load_sms(sqlite3 *db, int64_t config_id, struct wt_measured_config *config)
+static int load_sms(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 {
 	static const char sql[] = "SELECT p.sm, count(*), avg(p.warps), avg(p.instructions)"
 	                          " FROM temp.wt_counted JOIN main.profile_sm p"
@@ -169,9 +168,8 @@ static int load_sms(sqlite3 *db, int64_t config_id, struct wt_measured_config *c
 	return rc;
 }
 
-int wt_measured_device_sms(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
-                           struct wt_measured_sm **ret_sms, size_t *ret_count,
-                           int64_t *ret_launches)
+int wt_rates_device_sms(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
+                        struct wt_rates_sm **ret_sms, size_t *ret_count, int64_t *ret_launches)
 {
 	static const char sql[] = "SELECT p.sm, count(*), avg(p.warps), avg(p.instructions)"
 	                          " FROM temp.wt_counted c JOIN main.profile_sm p"
@@ -198,7 +196,7 @@ int wt_measured_device_sms(sqlite3 *db, int64_t device_id, int64_t start_ns, int
 	return rc;
 }
 
-static double value_of(const struct wt_measured_sm *sm, bool is_instructions)
+static double value_of(const struct wt_rates_sm *sm, bool is_instructions)
 {
 	return is_instructions ? sm->instructions : sm->warps;
 }
@@ -210,12 +208,12 @@ static int compare_double(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-void wt_measured_spread(const struct wt_measured_sm *sms, size_t count, bool is_instructions,
-                        struct wt_measured_spread *ret_spread)
+void wt_rates_spread(const struct wt_rates_sm *sms, size_t count, bool is_instructions,
+                     struct wt_rates_spread *ret_spread)
 {
 	double *sorted = calloc(count + 1, sizeof(*sorted)), sum = 0;
 
-	*ret_spread = (struct wt_measured_spread){0};
+	*ret_spread = (struct wt_rates_spread){0};
 	if (!sorted || !count) {
 		free(sorted);
 		return;
@@ -238,8 +236,7 @@ static void put_double(struct wt_json *json, const char *key, double value)
 	wt_json_double(json, value);
 }
 
-static void put_spread(struct wt_json *json, const char *key,
-                       const struct wt_measured_spread *spread)
+static void put_spread(struct wt_json *json, const char *key, const struct wt_rates_spread *spread)
 {
 	wt_json_key(json, key);
 	wt_json_object_begin(json);
@@ -250,18 +247,18 @@ static void put_spread(struct wt_json *json, const char *key,
 	wt_json_object_end(json);
 }
 
-void wt_measured_put_sms(struct wt_json *json, const struct wt_measured_sm *sms, size_t count,
-                         int64_t launches)
+void wt_rates_put_sms(struct wt_json *json, const struct wt_rates_sm *sms, size_t count,
+                      int64_t launches)
 {
-	struct wt_measured_spread warps, instructions;
+	struct wt_rates_spread warps, instructions;
 
 	wt_json_key(json, "per_sm");
 	if (!count) {
 		wt_json_null(json);
 		return;
 	}
-	wt_measured_spread(sms, count, false, &warps);
-	wt_measured_spread(sms, count, true, &instructions);
+	wt_rates_spread(sms, count, false, &warps);
+	wt_rates_spread(sms, count, true, &instructions);
 	wt_json_object_begin(json);
 	wt_json_key(json, "launches");
 	wt_json_int(json, launches);
@@ -285,7 +282,7 @@ void wt_measured_put_sms(struct wt_json *json, const struct wt_measured_sm *sms,
 
 /* ---- the whole */
 
-int wt_measured_load(sqlite3 *db, int64_t config_id, struct wt_measured_config *config)
+int wt_rates_load(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 {
 	int rc = 0;
 
@@ -299,14 +296,14 @@ int wt_measured_load(sqlite3 *db, int64_t config_id, struct wt_measured_config *
 	return rc;
 }
 
-void wt_measured_fini(struct wt_measured_config *config)
+void wt_rates_fini(struct wt_rates *config)
 {
 	free(config->bins);
 	free(config->sms);
 	memset(config, 0, sizeof(*config));
 }
 
-const struct wt_measured *wt_measured_used(const struct wt_measured_config *config)
+const struct wt_rates_row *wt_rates_used(const struct wt_rates *config)
 {
 	return config->count && config->at[0].is_used && !config->at[0].reason[0] ? &config->at[0]
 	                                                                          : NULL;

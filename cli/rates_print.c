@@ -1,15 +1,15 @@
 /*
- * measured_print.c - see measured_print.h. Single-threaded; blocks as the FILE does.
+ * rates_print.c - see rates_print.h. Single-threaded; blocks as the FILE does.
  */
 #include <inttypes.h>
 
-#include "cli/measured_print.h"
+#include "cli/rates_print.h"
 #include "cli/plot.h"
 
 #define LABEL_COLUMNS 9 /* "  SM 131 " */
 #define STRIP_COLUMNS 80 /* where the terminal sets no limit */
 
-static void print_spread(FILE *out, const char *what, const struct wt_measured_spread *spread)
+static void print_spread(FILE *out, const char *what, const struct wt_rates_spread *spread)
 {
 	char min[WT_TEXT_NUMBER_BYTES], median[WT_TEXT_NUMBER_BYTES], max[WT_TEXT_NUMBER_BYTES];
 	char percent[WT_TEXT_NUMBER_BYTES];
@@ -23,7 +23,7 @@ static void print_spread(FILE *out, const char *what, const struct wt_measured_s
 
 /* A character an SM, from none to the most, in lines of equal length. */
 static void print_strip(FILE *out, const struct wt_text_terminal *terminal,
-                        const struct wt_measured_sm *sms, size_t count, double most)
+                        const struct wt_rates_sm *sms, size_t count, double most)
 {
 	size_t width = terminal->width_columns ? terminal->width_columns : STRIP_COLUMNS;
 	size_t room = width > LABEL_COLUMNS + 10 ? width - LABEL_COLUMNS : 10;
@@ -38,16 +38,16 @@ static void print_strip(FILE *out, const struct wt_text_terminal *terminal,
 	}
 }
 
-void wt_measured_print_sms(FILE *out, const struct wt_text_terminal *terminal,
-                           const struct wt_measured_sm *sms, size_t count, int64_t launches)
+void wt_rates_print_sms(FILE *out, const struct wt_text_terminal *terminal,
+                        const struct wt_rates_sm *sms, size_t count, int64_t launches)
 {
-	struct wt_measured_spread warps, instructions;
+	struct wt_rates_spread warps, instructions;
 	char text[WT_TEXT_NUMBER_BYTES];
 
 	if (!count)
 		return;
-	wt_measured_spread(sms, count, false, &warps);
-	wt_measured_spread(sms, count, true, &instructions);
+	wt_rates_spread(sms, count, false, &warps);
+	wt_rates_spread(sms, count, true, &instructions);
 	fprintf(out, "%zu physical SMs, profiled, mean of %s launch%s\n", count,
 	        wt_text_count(text, launches), launches == 1 ? "" : "es");
 	print_spread(out, "warps", &warps);
