@@ -47,6 +47,7 @@ int wt_ledger_close_buckets(struct wt_ledger_loading *load, int64_t until_ns)
 
 		if (rc)
 			return rc;
+		wt_ledger_measure_until(load, &total);
 		load->device->buckets[load->bucket_at++].share =
 		        wt_sweep_share_difference(&total, &load->bucket_total);
 		load->bucket_total = total;

@@ -30,7 +30,7 @@ struct wt_sms {
 		struct wt_rates_sm *sms; /* physical ones; NULL: none were counted */
 		size_t sm_count;
 		int64_t sm_launches;
-	} *measured;
+	} * measured;
 };
 
 static inline bool wt_sms_has_samples(const struct wt_sms_measured *measured)

@@ -101,9 +101,8 @@ struct band {
 
 static void put_map_row(FILE *out, const struct band *band, int row)
 {
-	static const char *const labels[WT_SMS_HEAT_ROWS] = {[WT_SMS_HEAT_ROWS - 1] = "100%",
-	                                                     [WT_SMS_HEAT_ROWS / 2] = "50%",
-	                                                     [0] = "0%"};
+	static const char *const labels[WT_SMS_HEAT_ROWS] = {
+	        [WT_SMS_HEAT_ROWS - 1] = "100%", [WT_SMS_HEAT_ROWS / 2] = "50%", [0] = "0%"};
 	size_t blanks = 0;
 
 	fprintf(out, "%4s |", labels[row] ? labels[row] : "");
@@ -188,7 +187,8 @@ static void print_sums(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_add(&line, "sampled: %s%% of SMs x time active",
 	              wt_text_percent(a, mean.active_avg, 1));
 	if (isfinite(mean.active_min) && isfinite(mean.active_max))
-		wt_phrase_add(&line, "the least active SM of each sample %s%%, the most active %s%%",
+		wt_phrase_add(&line,
+		              "the least active SM of each sample %s%%, the most active %s%%",
 		              wt_text_percent(a, mean.active_min, 1),
 		              wt_text_percent(b, mean.active_max, 1));
 	if (isfinite(mean.warps_per_sm))

@@ -40,7 +40,8 @@ struct wt_table *wt_sms_table(const struct wt_ledger *ledger, const struct wt_sm
 			if (!k || occupied->ns[k])
 				add_row(table, occupied->device_id, k, occupied->ns[k],
 				        (double)ledger->devices[i].wall_ns, "model");
-		for (int64_t k = 0; wt_sms_has_samples(&sms->measured[i]) && k <= occupied->sms; k++)
+		for (int64_t k = 0; wt_sms_has_samples(&sms->measured[i]) && k <= occupied->sms;
+		     k++)
 			if (!k || heat->by_sms[k] >= 0.5)
 				add_row(table, occupied->device_id, k, llround(heat->by_sms[k]),
 				        heat->total.sampled_ns, "sampled");

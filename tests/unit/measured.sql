@@ -5,9 +5,9 @@
 INSERT INTO sampler VALUES (1, x'01', 1, 4242, 2, NULL, 50000, 1000000000000, 1008000000000, 160000, 160000, 0, 0,
   2500000000, 0);
 INSERT INTO fold VALUES (1, 1008000000000, 1000000.0, 120.0, 0.0004, 159000, 1000, 20000000000, 19900000000, NULL);
--- A bucket each second: SMs active of 4, 2 2 1 0 3 3 2.5 0; the last one without warps, tensor and DRAM.
-WITH b (i, a, lo, hi) AS (VALUES (0, 0.5, 0.0, 1.0), (1, 0.5, 0.25, 0.75), (2, 0.25, 0.0, 1.0), (3, 0.0, 0.0, 0.0),
-  (4, 0.75, 0.5, 1.0), (5, 0.75, 0.5, 1.0), (6, 0.625, 0.5, 0.75), (7, 0.0, 0.0, 0.0))
+-- A bucket each second: SMs active of 4, 2 4 2 0 2.5 2.5 2.5 0; the last one without warps, tensor and DRAM.
+WITH b (i, a, lo, hi) AS (VALUES (0, 0.5, 0.0, 1.0), (1, 1.0, 1.0, 1.0), (2, 0.5, 0.25, 0.75), (3, 0.0, 0.0, 0.0),
+  (4, 0.625, 0.5, 1.0), (5, 0.625, 0.5, 0.75), (6, 0.625, 0.5, 0.75), (7, 0.0, 0.0, 0.0))
 INSERT INTO sm_bucket SELECT 1, 1000000000000 + i * 1000000000, 1001000000000 + i * 1000000000, 1000000000, 20000, a, lo, hi,
   iif(i = 7, NULL, a * 32), iif(i = 7, NULL, a / 5), iif(i = 7, NULL, 2000000000000), iif(i = 7, NULL, 1000000000000),
   iif(i = 4, 1200.0, 1800.0) FROM b;
