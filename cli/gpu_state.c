@@ -38,8 +38,8 @@ int wt_gpu_states_load(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t
 	        " temperature_c, power_mw FROM gpu_state WHERE device_id = ?1 AND time_ns < ?3"
 	        " AND time_ns >= ifnull((SELECT max(time_ns) FROM gpu_state WHERE device_id = ?1"
 	        " AND time_ns <= ?2), ?2) ORDER BY time_ns";
-	double power_mw = 0;
-	int64_t powers = 0;
+	double power_mw = 0, throttled_mhz = 0;
+	int64_t powers = 0, clocks = 0;
 	sqlite3_stmt *s;
 	int rc;
 
@@ -67,6 +67,10 @@ int wt_gpu_states_load(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t
 		}
 		if (mhz > 0 && (!ret_states->clock_min_mhz || mhz < ret_states->clock_min_mhz))
 			ret_states->clock_min_mhz = mhz;
+		if (mhz > 0 && reasons) {
+			throttled_mhz += (double)mhz;
+			clocks++;
+		}
 		if (mhz > ret_states->clock_max_mhz)
 			ret_states->clock_max_mhz = mhz;
 		if (sqlite3_column_int64(s, 4) > ret_states->temperature_max_c)
@@ -77,6 +81,8 @@ int wt_gpu_states_load(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t
 		}
 	}
 	sqlite3_finalize(s);
+	if (clocks)
+		ret_states->throttled_mhz = throttled_mhz / (double)clocks;
 	if (powers)
 		ret_states->power_mean_w = power_mw / (double)powers / 1e3;
 	return rc;

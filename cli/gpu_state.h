@@ -28,6 +28,7 @@ struct wt_gpu_states {
 	int64_t foreign_pid; /* one of them; 0: none */
 	int64_t foreign_max; /* at once */
 	int64_t clock_min_mhz, clock_max_mhz; /* 0: not known */
+	double throttled_mhz; /* mean of readings that were throttled; 0: not known */
 	int64_t temperature_max_c; /* 0: not known */
 	double power_mean_w; /* 0: not known */
 };

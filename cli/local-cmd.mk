@@ -12,7 +12,7 @@ wavetap_SOURCES = \
 	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
 	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
-	cli/diagnose_idle.c cli/diagnose_kernels.c \
+	cli/diagnose_idle.c cli/diagnose_kernels.c cli/diagnose_measured.c \
 	cli/diagnose_steps.c cli/diagnose_steps.h \
 	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/measured.c cli/measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \

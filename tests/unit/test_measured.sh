@@ -99,6 +99,40 @@ is "$(awk 'length > 80' "$work/out")" "" "timeline: within 80 columns"
 COLUMNS=120 text timeline --width 500ms
 is "$(awk 'length > 120' "$work/out")$(grep -c 'WARPS  TENS%' "$work/out")" 1 "timeline: within 120 columns, with all of it"
 
+# ---- diagnose. Straggle of "tail": 0.45 of 4 SMs for 2 s; that of "evil", bound by memory, is no finding.
+json diagnose --threshold 0.1
+finding() { # KIND: least and greatest stake in SM-us, kernel, evidence
+  sqlite3 -batch :memory: "SELECT (value ->> 'stake_sm_us') || ' ' || (value ->> 'stake_max_sm_us') || ' ' ||
+    ifnull(value ->> 'kernel_id', '-') || ' ' || (value ->> 'evidence') FROM
+    json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.findings') WHERE value ->> 'kind' = '$1'"
+}
+is "$(finding unequal-blocks)" "900000.0 900000.0 2 profiled" "diagnose: unequal blocks, with size and evidence"
+is "$(finding small-grid)" "4000000.0 4000000.0 1 sampled" "diagnose: 2 of 4 SMs in [0,1) and [2,3), all in between"
+# The wave: 1.0 of 4 SMs for 2 s, measured; 1 to 2 SM-s of the third configuration, by the model.
+is "$(finding partial-wave)" "3000000.0 4000000.0 2 mixed" "diagnose: a range only where the model alone knows"
+# A third of the readings at 1,200 of 1,800 MHz: a ninth of 19.2 SM-s.
+is "$(finding throttled)" "0.0 2133333.333 - sampled" "diagnose: clocks held down"
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'kernel_id') || ' ' || substr(value ->> 'reason', 1, 15)) FROM
+  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.left_in_peace')")" "3 bound by memory" "diagnose: no promise for a kernel bound by memory"
+is "$(field '$.gpu_states[0]')" \
+  '{"device_id":1,"readings":3,"throttled_readings":1,"throttled":"power limit","foreign_readings":1}' "diagnose: NVML"
+ok "diagnose: all stakes within the whole" test "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'share_max') <= 1.000001 FROM
+  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.findings')")" = 1
+text diagnose --threshold 0.1
+ok "diagnose: words" says "unequal blocks: tail (profiled) seen: 7.5% of its SMs x time, in 2 launches"
+ok "diagnose: what is measured of the rest" says "blocks of unequal length: measured for 71.4% of the kernels' SM-time"
+# Somebody else's kernels: a tenth of what the samples saw is not explained.
+sqlite3 -batch "$run" "UPDATE fold SET explained_sm_ns = active_sm_ns * 9 / 10"
+json diagnose --threshold 0.1
+is "$(finding foreign-process)" "0.0 1920000.0 - sampled" "diagnose: another process"
+# A persistent kernel is left in peace, unless it was measured.
+sqlite3 -batch "$run" "UPDATE kernel SET name = 'persistent_tail' WHERE kernel_id = 2"
+json diagnose --threshold 0.1
+is "$(finding unequal-blocks)" "900000.0 900000.0 2 profiled" "diagnose: a persistent kernel, measured"
+sqlite3 -batch "$run" "DELETE FROM measured WHERE config_id = 2"
+json diagnose --threshold 0.1
+is "$(finding unequal-blocks)$(finding partial-wave)" "" "diagnose: and not measured"
+
 is "$("$wavetap" show tail -r "$work/plain.db" | grep -c 'measured\|course')" 0 "show: nothing where nothing was measured"
 # A file made before there were measurements.
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/old.db"
