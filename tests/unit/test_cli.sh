@@ -193,7 +193,7 @@ json null '$.rows[1]'
 wt 0 top -r aaaa0002 --csv
 [ "$(wc -l <"$tmp/out")" -eq 4 ]
 ok $? "CSV: a heading and three rows"
-out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,8000000000,0,0,,,0,8000000000,0,0,'
+out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,[0-9]*,8000000000,0,0,,,0,8000000000,0,0,'
 grep -qF '"ev'"$(printf '\033')"'il,""x"' "$tmp/out"
 ok $? "CSV quotes commas and quotes"
 
