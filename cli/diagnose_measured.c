@@ -48,8 +48,9 @@ int wt_diagnose_load_measured(struct wt_diagnosing *work)
 {
 #define LINE(column) " total(" column "), total(iif(bound = 'memory', " column ", 0)),"
 	static const char sql[] = "SELECT kernel_id," LINE("underfill_sm_ns") LINE("wave_sm_ns")
-	        LINE("wave_max_sm_ns") LINE("straggle_sm_ns")
-	                " total(measured_sm_ns), total(kernel_sm_ns) FROM config_idle GROUP BY 1";
+	        LINE("wave_max_sm_ns")
+	                LINE("straggle_sm_ns") " total(measured_sm_ns), total(kernel_sm_ns) FROM "
+	                                       "config_idle GROUP BY 1";
 #undef LINE
 	sqlite3_stmt *s;
 	int rc;
@@ -78,8 +79,10 @@ bool wt_diagnose_is_measured(const struct wt_diagnosing *work, size_t at)
 	"Some blocks take longer than others, or end at uneven times, and SMs that are done wait " \
 	"for them: what is idle beyond small grids, partial waves and launching, by measurement."
 #define TRY_UNEQUAL                                                                                \
-	"Cut the work so that blocks take equally long, or sort it so that long ones begin first; " \
-	"smaller blocks; blocks that fetch their work (persistent kernels, Stream-K). wavetap show " \
+	"Cut the work so that blocks take equally long, or sort it so that long ones begin "       \
+	"first; "                                                                                  \
+	"smaller blocks; blocks that fetch their work (persistent kernels, Stream-K). wavetap "    \
+	"show "                                                                                    \
 	"has the SMs active in the course of the kernel."
 
 static void say_unequal(struct wt_diagnosing *work, size_t at, double stake,

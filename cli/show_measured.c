@@ -105,22 +105,22 @@ static size_t print_straggle(struct wt_phrase *line, const struct wt_show_config
 {
 	const struct wt_rates_row *used = wt_rates_used(&config->measured);
 	double share = used ? used->straggle_sms / (double)config->sm_count : 0;
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], win[160];
 
 	if (!(share >= STRAGGLE_WORTH))
 		return 0;
+	if (!strcmp(used->bound, "memory"))
+		snprintf(win, sizeof(win), "idle SMs are not time lost while DRAM is saturated");
+	else
+		snprintf(win, sizeof(win),
+		         "at most %s of it to win with smaller or evenly cut blocks, or blocks "
+		         "that fetch their work",
+		         wt_text_ns(b, (int64_t)(share * (double)config->row.time_ns)));
 	wt_phrase_words(line, 2,
 	                "grid %" PRId64 ": unequal blocks leave %.*f SMs idle, %s%% of the GPU "
-	                "meanwhile",
+	                "meanwhile: %s",
 	                config->blocks, digits_of(config), used->straggle_sms,
-	                wt_text_percent(a, share, 1));
-	if (!strcmp(used->bound, "memory"))
-		wt_phrase_words(line, 2, "idle SMs are not time lost while DRAM is saturated");
-	else
-		wt_phrase_words(line, 2,
-		                "at most %s of it to win with smaller or evenly cut blocks, or "
-		                "blocks that fetch their work",
-		                wt_text_ns(b, (int64_t)(share * (double)config->row.time_ns)));
+	                wt_text_percent(a, share, 1), win);
 	wt_phrase_end(line);
 	return 1;
 }

@@ -53,7 +53,7 @@ text show tail
 ok "show: evidence side by side" says "6 profiled * 3 2.50 0.01 0.00 1.00 2.00 0.45 0.05 latency"
 ok "show: the model beside it" says "model 3.00 0.00 1.00 1.00"
 ok "show: unequal blocks and what they could win: 0.45 / 4 of 2 s" says \
-  "unequal blocks leave 0.45 SMs idle, 11.2% of the GPU meanwhile at most 225.0ms"
+  "unequal blocks leave 0.45 SMs idle, 11.2% of the GPU meanwhile: at most 225.0ms"
 ok "show: disagreement is said" says "profiled and sampled differ by 0.40 SMs, beyond their errors"
 ok "show: warps, pipe, bound, form" says \
   "grid 6: 20.5 of 64 warps resident on an SM (its limits allow 32) tensor pipe 13.0% SM clock 1795 MHz bound by latency"
