@@ -1,6 +1,6 @@
 /*
  * cmd_sms.c - `wavetap sms`: how many SMs of a device were active, for how long. Over time as samples
- * have it, and by physical SM where launches were profiled; else how many could hold blocks, by the
+ * have it, else how many could hold blocks, by the
  * ledger's sweep. Single-threaded; blocks on files.
  */
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/gpu_state.h"
 #include "cli/ledger_lines.h"
-#include "cli/rates_print.h"
+#include "cli/rates.h"
 #include "cli/parse_time.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
@@ -107,9 +107,9 @@ static int load_measured(const struct wt_ledger_view *view, int64_t width_ns, si
 		rc = wt_sms_heat_load(view->run.db, ledger, device, width_ns, columns,
 		                      &measured->heat);
 		if (!rc)
-			rc = wt_rates_device_sms(view->run.db, device->device_id, ledger->start_ns,
-			                         ledger->end_ns, &measured->sms,
-			                         &measured->sm_count, &measured->sm_launches);
+			rc = wt_rates_device_profiled(view->run.db, device->device_id,
+			                              ledger->start_ns, ledger->end_ns,
+			                              &measured->profiled);
 	}
 	return rc;
 }
@@ -118,7 +118,6 @@ static void free_sms(struct wt_sms *sms, size_t device_count)
 {
 	for (size_t i = 0; sms->measured && i < device_count; i++) {
 		wt_sms_heat_fini(&sms->measured[i].heat);
-		free(sms->measured[i].sms);
 	}
 	for (size_t i = 0; i < sms->count; i++)
 		free(sms->devices[i].ns);
@@ -285,11 +284,8 @@ static int print_device(const struct wt_ledger_view *view, const struct wt_sms *
 	}
 	if (wt_gpu_states_say(&line, &states))
 		wt_phrase_end(&line);
-	if (measured->sm_count) {
-		fputc('\n', stdout);
-		wt_rates_print_sms(stdout, terminal, measured->sms, measured->sm_count,
-		                   measured->sm_launches);
-	}
+	if (wt_rates_say_profiled(&line, &measured->profiled))
+		wt_phrase_end(&line);
 	return print_model(device, &sms->devices[at], measured, terminal);
 }
 
@@ -328,7 +324,7 @@ static int print_contexts(sqlite3 *db, const struct wt_text_terminal *terminal)
 static int print_text(const struct wt_ledger_view *view, const struct wt_sms *sms,
                       const struct wt_text_terminal *terminal)
 {
-	bool is_sampled = true, is_profiled = true;
+	bool is_sampled = true;
 	struct wt_phrase line;
 	int rc = 0;
 
@@ -338,7 +334,6 @@ static int print_text(const struct wt_ledger_view *view, const struct wt_sms *sm
 			wt_ledger_print_device(stdout, terminal, &view->ledger.devices[i]);
 		rc = print_device(view, sms, i, terminal);
 		is_sampled &= wt_sms_has_samples(&sms->measured[i]);
-		is_profiled &= sms->measured[i].sm_count > 0;
 	}
 	if (!rc)
 		rc = print_contexts(view->run.db, terminal);
@@ -347,10 +342,8 @@ static int print_text(const struct wt_ledger_view *view, const struct wt_sms *sm
 	wt_phrase_init(&line, stdout, terminal);
 	if (!is_sampled)
 		wt_phrase_add(&line, "%s", WT_SMS_NEEDS_SAMPLES);
-	if (!is_profiled)
-		wt_phrase_add(&line, "%s", WT_SMS_NEEDS_PROFILE);
-	if (!is_sampled || !is_profiled)
-		wt_phrase_end(&line);
+	wt_phrase_add(&line, "%s", WT_SMS_NO_SINGLE);
+	wt_phrase_end(&line);
 	wt_ledger_print_losses(stdout, terminal, &view->ledger, &view->losses);
 	return 0;
 }
@@ -431,11 +424,10 @@ static int run_sms(void *opaque, int operand_count, char **operands)
 
 const struct wt_command wt_cmd_sms = {
         .name = "sms",
-        .summary = "how many SMs were busy over time, and which",
-        .details =
-                "With samples, the share of each device's SMs that were active over time; with\n"
-                "profiled launches, the warps and instructions of each physical SM. Beside them,\n"
-                "for how long kernels could occupy so many SMs, by their grids and limits.\n",
+        .summary = "how many SMs were busy over time",
+        .details = "With samples, the share of each device's SMs that were active over time. "
+                   "Beside it,\n"
+                   "for how long kernels could occupy so many SMs, by their grids and limits.\n",
         .options = sms_options,
         .values_bytes = sizeof(struct sms_values),
         .run = run_sms,

@@ -24,7 +24,7 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
-	cli/rates.c cli/rates.h cli/rates_print.c cli/rates_print.h \
+	cli/rates.c cli/rates.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
 	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \

@@ -107,40 +107,36 @@ static int load_profile(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 	return rc;
 }
 
-/* ---- physical SMs */
+/* ---- the profiler */
 
-/* Columns: SM, launches, warps, instructions. */
-static int read_sms(sqlite3_stmt *s, struct wt_rates_sm **sms, size_t *count, int64_t *ret_launches)
+#define PROFILED_SQL(condition)                                                                    \
+	"SELECT count(*), avg(p.active_min / p.active_max),"                                       \
+	" avg(p.active_sum / p.sms / p.active_max), sum(p.cost_ns) FROM " condition                \
+	" AND p.sms > 0 AND p.active_max > 0"
+
+static int read_profiled(sqlite3_stmt *s, struct wt_rates_profiled *profiled)
 {
-	int rc;
+	int rc = wt_report_step(s);
 
-	while ((rc = wt_report_step(s)) > 0) {
-		struct wt_rates_sm *sm = wt_report_append(sms, count, sizeof(*sm));
-
-		if (!sm)
-			return -ENOMEM;
-		sm->sm = sqlite3_column_int64(s, 0);
-		sm->launches = sqlite3_column_int64(s, 1);
-		sm->warps = sqlite3_column_double(s, 2);
-		sm->instructions = sqlite3_column_double(s, 3);
-		if (sm->launches > *ret_launches)
-			*ret_launches = sm->launches;
-	}
-	return rc;
+	if (rc > 0)
+		*profiled = (struct wt_rates_profiled){
+		        sqlite3_column_int64(s, 0), sqlite3_column_double(s, 1),
+		        sqlite3_column_double(s, 2), sqlite3_column_int64(s, 3)};
+	return rc < 0 ? rc : 0;
 }
 
-/* Launches whose SMs were counted, with their kernels: one pass, kept for the connection. 1: none. */
-static int find_counted(sqlite3 *db)
+/* Profiled launches with their configurations: one pass, kept for the connection. 1: none. */
+static int find_profiled(sqlite3 *db)
 {
 	static const char sql[] =
-	        "CREATE TEMP TABLE IF NOT EXISTS wt_counted AS"
-	        " SELECT e.config_id, e.start_ns, e.process_id, e.launch_seq"
-	        " FROM (SELECT DISTINCT process_id, launch_seq FROM main.profile_sm) p"
+	        "CREATE TEMP TABLE IF NOT EXISTS wt_profiled AS"
+	        " SELECT e.config_id, e.process_id, e.launch_seq FROM main.profile_launch p"
 	        " CROSS JOIN main.kernel_exec e USING (process_id, launch_seq)"
-	        " WHERE e.graph_id IS NULL AND e.start_ns IS NOT NULL";
+	        " WHERE e.graph_id IS NULL";
 	int code;
 
-	if (!wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_sm)", 0))
+	if (!wt_run_has_table(db, "profile_launch") ||
+	    !wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_launch)", 0))
 		return 1;
 	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
 	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
@@ -148,135 +144,83 @@ static int find_counted(sqlite3 *db)
 	return code == SQLITE_OK ? 0 : -EIO;
 }
 
-static int load_sms(sqlite3 *db, int64_t config_id, struct wt_rates *config)
+static int load_profiled(sqlite3 *db, int64_t config_id, struct wt_rates_profiled *profiled)
 {
-	static const char sql[] = "SELECT p.sm, count(*), avg(p.warps), avg(p.instructions)"
-	                          " FROM temp.wt_counted JOIN main.profile_sm p"
-	                          " USING (process_id, launch_seq) WHERE config_id = ?1"
-	                          " GROUP BY 1 ORDER BY 1";
 	sqlite3_stmt *s;
-	int rc = find_counted(db);
+	int rc = find_profiled(db);
 
 	if (rc)
 		return rc < 0 ? rc : 0;
-	rc = wt_report_prepare(db, sql, &s);
+	rc = wt_report_prepare(db,
+	                       PROFILED_SQL("temp.wt_profiled JOIN main.profile_launch p USING"
+	                                    " (process_id, launch_seq) WHERE config_id = ?1"),
+	                       &s);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, config_id);
-	rc = read_sms(s, &config->sms, &config->sm_count, &config->sm_launches);
+	rc = read_profiled(s, profiled);
 	sqlite3_finalize(s);
 	return rc;
 }
 
-int wt_rates_device_sms(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
-                        struct wt_rates_sm **ret_sms, size_t *ret_count, int64_t *ret_launches)
+int wt_rates_device_profiled(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
+                             struct wt_rates_profiled *ret_profiled)
 {
-	static const char sql[] = "SELECT p.sm, count(*), avg(p.warps), avg(p.instructions)"
-	                          " FROM temp.wt_counted c JOIN main.profile_sm p"
-	                          " USING (process_id, launch_seq) WHERE p.device_id = ?1"
-	                          " AND c.start_ns >= ?2 AND c.start_ns < ?3"
-	                          " GROUP BY 1 ORDER BY 1";
 	sqlite3_stmt *s;
 	int rc;
 
-	*ret_sms = NULL;
-	*ret_count = 0;
-	*ret_launches = 0;
-	rc = wt_run_has_table(db, "profile_sm") ? find_counted(db) : 1;
-	if (rc)
-		return rc < 0 ? rc : 0;
-	rc = wt_report_prepare(db, sql, &s);
+	*ret_profiled = (struct wt_rates_profiled){0};
+	if (!wt_run_has_table(db, "profile_launch"))
+		return 0;
+	rc = wt_report_prepare(db,
+	                       PROFILED_SQL("main.profile_launch p WHERE p.device_id = ?1"
+	                                    " AND p.start_ns >= ?2 AND p.start_ns < ?3"),
+	                       &s);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, device_id);
 	sqlite3_bind_int64(s, 2, start_ns);
 	sqlite3_bind_int64(s, 3, end_ns);
-	rc = read_sms(s, ret_sms, ret_count, ret_launches);
+	rc = read_profiled(s, ret_profiled);
 	sqlite3_finalize(s);
 	return rc;
 }
 
-static double value_of(const struct wt_rates_sm *sm, bool is_instructions)
+bool wt_rates_say_profiled(struct wt_phrase *line, const struct wt_rates_profiled *profiled)
 {
-	return is_instructions ? sm->instructions : sm->warps;
+	char count[WT_TEXT_NUMBER_BYTES], least[WT_TEXT_NUMBER_BYTES], mean[WT_TEXT_NUMBER_BYTES];
+	char cost[WT_TEXT_NUMBER_BYTES];
+
+	if (!profiled->launches)
+		return false;
+	wt_phrase_add(line, "%s launch%s profiled", wt_text_count(count, profiled->launches),
+	              profiled->launches == 1 ? "" : "es");
+	wt_phrase_words(
+	        line, 2,
+	        "the least active SM had warps for %s%% of the time of the most active one, "
+	        "the mean for %s%%",
+	        wt_text_percent(least, profiled->least_share, 1),
+	        wt_text_percent(mean, profiled->mean_share, 1));
+	wt_phrase_add(line, "the program waited %s for it", wt_text_ns(cost, profiled->cost_ns));
+	return true;
 }
 
-static int compare_double(const void *left, const void *right)
+void wt_rates_put_profiled(struct wt_json *json, const struct wt_rates_profiled *profiled)
 {
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return a < b ? -1 : a > b;
-}
-
-void wt_rates_spread(const struct wt_rates_sm *sms, size_t count, bool is_instructions,
-                     struct wt_rates_spread *ret_spread)
-{
-	double *sorted = calloc(count + 1, sizeof(*sorted)), sum = 0;
-
-	*ret_spread = (struct wt_rates_spread){0};
-	if (!sorted || !count) {
-		free(sorted);
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		sorted[i] = value_of(&sms[i], is_instructions);
-		sum += sorted[i];
-	}
-	qsort(sorted, count, sizeof(*sorted), compare_double);
-	ret_spread->min = sorted[0];
-	ret_spread->median = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-	ret_spread->max = sorted[count - 1];
-	ret_spread->mean = sum / (double)count;
-	free(sorted);
-}
-
-static void put_double(struct wt_json *json, const char *key, double value)
-{
-	wt_json_key(json, key);
-	wt_json_double(json, value);
-}
-
-static void put_spread(struct wt_json *json, const char *key, const struct wt_rates_spread *spread)
-{
-	wt_json_key(json, key);
-	wt_json_object_begin(json);
-	put_double(json, "min", spread->min);
-	put_double(json, "median", spread->median);
-	put_double(json, "max", spread->max);
-	put_double(json, "mean", spread->mean);
-	wt_json_object_end(json);
-}
-
-void wt_rates_put_sms(struct wt_json *json, const struct wt_rates_sm *sms, size_t count,
-                      int64_t launches)
-{
-	struct wt_rates_spread warps, instructions;
-
-	wt_json_key(json, "per_sm");
-	if (!count) {
+	wt_json_key(json, "profiled_launches");
+	if (!profiled->launches) {
 		wt_json_null(json);
 		return;
 	}
-	wt_rates_spread(sms, count, false, &warps);
-	wt_rates_spread(sms, count, true, &instructions);
 	wt_json_object_begin(json);
 	wt_json_key(json, "launches");
-	wt_json_int(json, launches);
-	wt_json_key(json, "evidence");
-	wt_json_string(json, "profiled");
-	put_spread(json, "warps", &warps);
-	put_spread(json, "instructions", &instructions);
-	wt_json_key(json, "sms");
-	wt_json_array_begin(json);
-	for (size_t i = 0; i < count; i++) {
-		wt_json_object_begin(json);
-		wt_json_key(json, "sm");
-		wt_json_int(json, sms[i].sm);
-		put_double(json, "warps", sms[i].warps);
-		put_double(json, "instructions", sms[i].instructions);
-		wt_json_object_end(json);
-	}
-	wt_json_array_end(json);
+	wt_json_int(json, profiled->launches);
+	wt_json_key(json, "least_share");
+	wt_json_double(json, profiled->least_share);
+	wt_json_key(json, "mean_share");
+	wt_json_double(json, profiled->mean_share);
+	wt_json_key(json, "cost_ns");
+	wt_json_int(json, profiled->cost_ns);
 	wt_json_object_end(json);
 }
 
@@ -291,15 +235,14 @@ int wt_rates_load(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 		rc = load_rates(db, config_id, config);
 	if (!rc && wt_run_has_table(db, "measured_profile"))
 		rc = load_profile(db, config_id, config);
-	if (!rc && wt_run_has_table(db, "profile_sm"))
-		rc = load_sms(db, config_id, config);
+	if (!rc)
+		rc = load_profiled(db, config_id, &config->profiled);
 	return rc;
 }
 
 void wt_rates_fini(struct wt_rates *config)
 {
 	free(config->bins);
-	free(config->sms);
 	memset(config, 0, sizeof(*config));
 }
 

@@ -1,6 +1,6 @@
 /*
  * rates.h - what was measured of a launch configuration, as the run file has it: rates of SMs with
- * their errors, the tail profile, and what physical SMs did under the profiler.
+ * their errors, the tail profile, and how unequal SMs were under the profiler.
  *
  * Of the whole run, whatever is selected: a measurement needs all launches it can get. Files made
  * before there were measurements have none of the tables, which reads as nothing measured.
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cli/json.h"
+#include "cli/phrase.h"
 
 /* Mean SMs over the time of the kernels. A double that is not known is not a number. */
 struct wt_rates_row {
@@ -35,15 +36,14 @@ struct wt_rates_bin {
 	double active_sms, error_sms;
 };
 
-/* Of one physical SM: per launch, mean of the launches under the profiler. */
-struct wt_rates_sm {
-	int64_t sm, launches;
-	double warps, instructions;
-};
-
-/* Of a set of SMs. */
-struct wt_rates_spread {
-	double min, median, max, mean;
+/*
+ * Launches under the range profiler: how long the least active SM and the mean had warps, by the most
+ * active one; means of the launches. Which SM that was the hardware does not say.
+ */
+struct wt_rates_profiled {
+	int64_t launches; /* 0: none, and the next are 0 */
+	double least_share, mean_share;
+	int64_t cost_ns; /* that the application waited for them, in all */
 };
 
 struct wt_rates {
@@ -51,9 +51,7 @@ struct wt_rates {
 	size_t count;
 	struct wt_rates_bin *bins;
 	size_t bin_count;
-	struct wt_rates_sm *sms; /* by number */
-	size_t sm_count;
-	int64_t sm_launches; /* with counts of physical SMs */
+	struct wt_rates_profiled profiled;
 };
 
 /* Does the file have that table? */
@@ -66,19 +64,14 @@ void wt_rates_fini(struct wt_rates *config);
 /* The measurement that stands for the configuration; NULL: the model does. */
 const struct wt_rates_row *wt_rates_used(const struct wt_rates *config);
 
-/*
- * Physical SMs of a device: the launches that were counted and start in [start_ns, end_ns), all
- * kernels; a launch per row of the mean. 0 or -errno; the caller frees *ret_sms.
- */
-int wt_rates_device_sms(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
-                        struct wt_rates_sm **ret_sms, size_t *ret_count, int64_t *ret_launches);
+/* Of a device: the launches that were profiled and start in [start_ns, end_ns). 0 or -EIO. */
+int wt_rates_device_profiled(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
+                             struct wt_rates_profiled *ret_profiled);
 
-/* Warps, or instructions. All 0 without SMs. */
-void wt_rates_spread(const struct wt_rates_sm *sms, size_t count, bool is_instructions,
-                     struct wt_rates_spread *ret_spread);
+/* A phrase for people; nothing without such launches. True: said. */
+bool wt_rates_say_profiled(struct wt_phrase *line, const struct wt_rates_profiled *profiled);
 
-/* The member `per_sm`: null, or launches, spreads and the SMs. */
-void wt_rates_put_sms(struct wt_json *json, const struct wt_rates_sm *sms, size_t count,
-                      int64_t launches);
+/* The member `profiled_launches`: null, or an object. */
+void wt_rates_put_profiled(struct wt_json *json, const struct wt_rates_profiled *profiled);
 
 #endif /* WT_CLI_RATES_H */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/rates_print.h"
 #include "cli/phrase.h"
 #include "cli/plot.h"
 #include "cli/show_print.h"
@@ -303,7 +302,7 @@ static int print_profile(FILE *out, const struct wt_text_terminal *terminal,
 
 /* ---- the whole */
 
-enum part { PART_RATES, PART_PROFILE, PART_SMS };
+enum part { PART_RATES, PART_PROFILE };
 
 /* The configuration with most time that has it: they are sorted by time. NULL: none. */
 static const struct wt_show_config *first_with(const struct wt_show *show, enum part part)
@@ -311,9 +310,8 @@ static const struct wt_show_config *first_with(const struct wt_show *show, enum 
 	for (size_t i = 0; i < show->config_count; i++) {
 		const struct wt_rates *measured = &show->configs[i].measured;
 
-		if (part == PART_RATES     ? measured->count > 0
-		    : part == PART_PROFILE ? measured->bin_count > 1 /* one is the mean */
-		                           : measured->sm_count > 0)
+		if (part == PART_RATES ? measured->count > 0
+		                       : measured->bin_count > 1) /* one is the mean */
 			return &show->configs[i];
 	}
 	return NULL;
@@ -351,7 +349,6 @@ int wt_show_print_measured(FILE *out, const struct wt_text_terminal *terminal,
 {
 	const struct wt_show_config *rates = first_with(show, PART_RATES);
 	const struct wt_show_config *profile = first_with(show, PART_PROFILE);
-	const struct wt_show_config *sms = first_with(show, PART_SMS);
 	struct wt_phrase line;
 	size_t notes = 0;
 	int rc = 0;
@@ -363,14 +360,11 @@ int wt_show_print_measured(FILE *out, const struct wt_text_terminal *terminal,
 			notes += print_notes(&line, &show->configs[i]);
 		if (wt_rates_used(&rates->measured))
 			print_pipes(&line, rates, &rates->measured.at[0]);
+		if (wt_rates_say_profiled(&line, &rates->measured.profiled))
+			wt_phrase_end(&line);
 	}
 	if (!rc && profile)
 		rc = print_profile(out, terminal, profile);
-	if (!rc && sms) {
-		fprintf(out, "\ngrid %" PRId64 ": ", sms->blocks);
-		wt_rates_print_sms(out, terminal, sms->measured.sms, sms->measured.sm_count,
-		                   sms->measured.sm_launches);
-	}
 	return rc;
 }
 
@@ -458,6 +452,5 @@ void wt_show_put_measured(struct wt_json *json, const struct wt_show_config *con
 		put_row(json, &config->measured.at[i]);
 	wt_json_array_end(json);
 	put_profile(json, &config->measured);
-	wt_rates_put_sms(json, config->measured.sms, config->measured.sm_count,
-	                 config->measured.sm_launches);
+	wt_rates_put_profiled(json, &config->measured.profiled);
 }

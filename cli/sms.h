@@ -11,7 +11,7 @@
 #include "cli/table.h"
 
 #define WT_SMS_NEEDS_SAMPLES "how many SMs were active needs samples (run --sample)"
-#define WT_SMS_NEEDS_PROFILE "what each SM did needs profiling (run --profile)"
+#define WT_SMS_NO_SINGLE "which SM was active the hardware does not say"
 
 struct wt_sms_occupied {
 	int64_t device_id;
@@ -27,9 +27,7 @@ struct wt_sms {
 	/* afterwards, of each device of the ledger */
 	struct wt_sms_measured {
 		struct wt_sms_heat heat;
-		struct wt_rates_sm *sms; /* physical ones; NULL: none were counted */
-		size_t sm_count;
-		int64_t sm_launches;
+		struct wt_rates_profiled profiled;
 	} * measured;
 };
 

@@ -85,17 +85,17 @@ static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
 	wt_json_string(json, "model");
 	rc = wt_sm_activity_put_json(json, view->run.db, &view->ledger, device);
 	wt_sms_heat_put_json(json, &measured->heat);
-	wt_rates_put_sms(json, measured->sms, measured->sm_count, measured->sm_launches);
+	wt_rates_put_profiled(json, &measured->profiled);
+	wt_json_key(json, "per_sm");
+	wt_json_null(json);
 	wt_json_key(json, "reason");
 	wt_json_object_begin(json);
 	if (!wt_sms_has_samples(measured)) {
 		wt_json_key(json, "samples");
 		wt_json_string(json, WT_SMS_NEEDS_SAMPLES);
 	}
-	if (!measured->sm_count) {
-		wt_json_key(json, "per_sm");
-		wt_json_string(json, WT_SMS_NEEDS_PROFILE);
-	}
+	wt_json_key(json, "per_sm");
+	wt_json_string(json, WT_SMS_NO_SINGLE);
 	wt_json_object_end(json);
 	wt_json_object_end(json);
 	return rc;

@@ -30,8 +30,7 @@ INSERT INTO measured VALUES
     0, NULL, NULL);
 INSERT INTO measured_profile VALUES (2, 0, 4.0, 0.1), (2, 1, 4.0, 0.1), (2, 2, 2.0, 0.05), (2, 3, 1.6, 1.0), (4, 0, 3.2, 0.04);
 
--- The launch of configuration 2 had its SMs counted: 6 blocks of 4 warps on 4 SMs.
+-- A launch of configuration 2 under the profiler: 9,000 SM cycles of 4 x 4,000, at least 1,000 and at most 4,000 an SM.
 UPDATE kernel_exec SET launch_seq = 50 WHERE config_id = 2;
 INSERT INTO profile_launch VALUES (1, 50, 1, 1004000000000, 1006000000000, 12000000, 1, 4, 9000, 1000, 4000, 4000, 20.5, NULL,
   NULL);
-INSERT INTO profile_sm VALUES (1, 50, 0, 1, 8, 8000), (1, 50, 1, 1, 8, 8000), (1, 50, 2, 1, 4, 4000), (1, 50, 3, 1, 4, 4400);

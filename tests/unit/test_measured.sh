@@ -45,8 +45,8 @@ is "$(field '$.kernel.configs[0].measured[0].evidence') $(field '$.kernel.config
 is "$(field '$.kernel.configs[0].model')" '{"active_sms":3,"underfill_sms":0,"wave_sms":1,"wave_max_sms":1}' \
   "show: 6 blocks on 4 SMs, two waves: 2 of 4 idle in the second"
 is "$(field '$.kernel.configs[0].profile[3]')" '{"active_sms":1.6,"error_sms":1}' "show: the profile"
-is "$(field '$.kernel.configs[0].per_sm.warps') $(field '$.kernel.configs[0].per_sm.instructions.median')" \
-  '{"min":4,"median":6,"max":8,"mean":6} 6200' "show: physical SMs"
+is "$(field '$.kernel.configs[0].profiled_launches')" \
+  '{"launches":1,"least_share":0.25,"mean_share":0.5625,"cost_ns":12000000}' "show: launches under the profiler"
 is "$(field '$.kernel.configs[1].measured[0].active_sms')|$(field '$.kernel.configs[1].measured[0].reason')" \
   "|too few launches: the error is larger than a tenth of the SMs" "show: null with its reason"
 text show tail
@@ -61,7 +61,7 @@ ok "show: warps, pipe, bound, form" says \
 is "$(sed -n '/in the course/,/---/p' "$work/out" | grep '|')" "$(printf '%s\n' '   4 |########' '     |########' '     |########' \
   '     |########    ::::' '     |########    ::::' '   2 |############::::' '     |############::::' '     |############::::' \
   '     |################' '     |################')" "show: the plot"
-is "$(sed -n 's/^  SM 0   //p' "$work/out")" 9955 "show: the strip of SMs"
+ok "show: SMs of a profiled launch" says "1 launch profiled the least active SM had warps for 25.0% of the time of the most active one, the mean for 56.2%"
 text show id:3
 ok "show: no promise for a kernel that waits for memory" says "idle SMs are not time lost while DRAM is saturated"
 ok "show: DRAM" says "DRAM 4000 GB/s"
@@ -77,7 +77,7 @@ is "$(field '$.devices[0].samples.warps_per_sm' | cut -c 1-7) $(field '$.devices
 json sms --width 2s
 is "$(field '$.devices[0].samples.buckets[1].by_share_ns')" "[999000000,0,0,0,0,1000000000,0,0,0,1000000]" \
   "sms: a column from 2 s on: 1 ms with 4 SMs of 4, a second with two, 999 ms with none"
-is "$(field '$.devices[0].per_sm.sms[3]')" '{"sm":3,"warps":4,"instructions":4400}' "sms: physical SMs"
+is "$(field '$.devices[0].profiled_launches.least_share')$(field '$.devices[0].per_sm')" "0.25" "sms: launches under the profiler, no single SMs"
 text sms
 ok "sms: the map and its lines" grep -q '^ avg  5555' "$work/out"
 ok "sms: how much was sampled" says "samples cover 80.0% of the window"
