@@ -124,6 +124,7 @@ struct measured {
 	struct wt_sm_sum *sums;
 	struct wt_gpu_states *states;
 	bool has_samples, has_states; /* at all; states: one that is worth a mark */
+	struct wt_sm_sum total;
 };
 
 static void free_measured(struct measured *measured, size_t devices)
@@ -161,6 +162,9 @@ static int load_measured(sqlite3 *db, const struct wt_ledger *ledger, int64_t de
 		                        ledger->start_ns + (int64_t)at * ledger->bucket_ns,
 		                        bucket_end_ns(ledger, at), states);
 		measured->has_samples |= measured->sums[at].sampled_ns > 0;
+		measured->total.warps_known_ns += measured->sums[at].warps_known_ns;
+		measured->total.tensor_known_ns += measured->sums[at].tensor_known_ns;
+		measured->total.dram_known_ns += measured->sums[at].dram_known_ns;
 		measured->has_states |= states->throttled || states->foreign;
 	}
 	return rc;
@@ -254,18 +258,26 @@ static void choose_columns(const struct wt_ledger *ledger, const struct measured
                            struct wt_table_column chosen[COLUMNS])
 {
 	bool has_comm = false, has_samples = false, has_states = false;
+	bool has_warps = false, has_tensor = false, has_dram = false;
 
 	memcpy(chosen, columns, sizeof(columns));
 	for (size_t i = first; i < first + count; i++) {
 		has_comm |= ledger->devices[i].share.comm_sm_ns != 0;
 		has_samples |= measured[i].has_samples;
 		has_states |= measured[i].has_states;
+		has_warps |= measured[i].total.warps_known_ns > 0;
+		has_tensor |= measured[i].total.tensor_known_ns > 0;
+		has_dram |= measured[i].total.dram_known_ns > 0;
 	}
 	for (size_t i = 0; i < COLUMNS; i++) {
 		unsigned flags = chosen[i].flags;
+		const char *key = chosen[i].key;
 
 		chosen[i].flags &= ~(SAMPLED | STATES | WIDE);
-		if ((!strcmp(chosen[i].key, "comm_sm_ns") && !has_comm) ||
+		if ((!strcmp(key, "comm_sm_ns") && !has_comm) ||
+		    (!strcmp(key, "sampled_warps_per_sm") && !has_warps) ||
+		    (!strcmp(key, "sampled_tensor_share") && !has_tensor) ||
+		    (!strcmp(key, "sampled_dram_bytes_per_ns") && !has_dram) ||
 		    ((flags & SAMPLED) && !has_samples) || ((flags & STATES) && !has_states) ||
 		    ((flags & WIDE) && has_samples && is_narrow(terminal)))
 			chosen[i].flags |= WT_TABLE_NO_TEXT;

@@ -201,7 +201,10 @@ bool wt_rates_say_profiled(struct wt_phrase *line, const struct wt_rates_profile
 	        "the mean for %s%%",
 	        wt_text_percent(least, profiled->least_share, 1),
 	        wt_text_percent(mean, profiled->mean_share, 1));
-	wt_phrase_add(line, "the program waited %s for it", wt_text_ns(cost, profiled->cost_ns));
+	if (profiled->cost_ns > 0)
+		wt_phrase_add(line, "the program waited %s for %s",
+		              wt_text_ns(cost, profiled->cost_ns),
+		              profiled->launches == 1 ? "it" : "them");
 	return true;
 }
 

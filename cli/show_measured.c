@@ -278,7 +278,7 @@ static int print_profile(FILE *out, const struct wt_text_terminal *terminal,
 		const struct wt_rates_bin *bin = &measured->bins[i];
 		double error = bin->error_sms * 2 * WT_PLOT_ROWS > sms / 2 ? bin->error_sms : 0;
 
-		bars[i].least = fmax(0, bin->active_sms - error) / sms;
+		bars[i].least = fmax(0, bin->active_sms) / sms;
 		bars[i].greatest = fmin(1, (bin->active_sms + error) / sms);
 	}
 	snprintf(top, sizeof(top), "%.0f", sms);

@@ -193,14 +193,14 @@ static int64_t count_samples(sqlite3 *db, const struct request *request)
 }
 
 int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
-                        wt_sm_piece_fn *each, void *arg)
+                        int64_t samples_max, wt_sm_piece_fn *each, void *arg)
 {
 	const struct request request = {device_id, start_ns, end_ns, clock_offset_ns(db, device_id),
 	                                each,      arg};
 	int64_t samples = count_samples(db, &request);
 
-	return samples > 0 && samples <= WT_SM_SAMPLES_MAX ? read_samples(db, &request)
-	                                                   : read_buckets(db, &request);
+	return samples > 0 && samples <= samples_max ? read_samples(db, &request)
+	                                             : read_buckets(db, &request);
 }
 
 /* ---- sums */
@@ -273,7 +273,8 @@ int wt_sm_activity_buckets(sqlite3 *db, int64_t device_id, int64_t start_ns, int
 {
 	struct buckets buckets = {start_ns, bucket_ns, bucket_count, sums};
 
-	return wt_sm_activity_read(db, device_id, start_ns, end_ns, add_piece, &buckets);
+	return wt_sm_activity_read(db, device_id, start_ns, end_ns, WT_SM_SAMPLES_FOR_MEANS,
+	                           add_piece, &buckets);
 }
 
 int wt_sm_activity_failed(const struct wt_run_file *run, int rc)

@@ -30,9 +30,10 @@ struct wt_sm_piece {
 
 /*
  * Pieces are single samples as long as there are at most so many in the window, else buckets of about
- * 10 ms.
+ * 10 ms: enough for means, and for a map of what was active how often.
  */
-#define WT_SM_SAMPLES_MAX 4000000
+#define WT_SM_SAMPLES_FOR_MEANS 200000
+#define WT_SM_SAMPLES_FOR_MAP 4000000
 
 typedef int wt_sm_piece_fn(void *arg, const struct wt_sm_piece *piece);
 
@@ -45,7 +46,7 @@ struct wt_sm_piece wt_sm_piece_cut(const struct wt_sm_piece *piece, int64_t star
  * -EBADMSG: samples are damaged.
  */
 int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
-                        wt_sm_piece_fn *each, void *arg);
+                        int64_t samples_max, wt_sm_piece_fn *each, void *arg);
 
 /* Sums of pieces, each weighed by the time that was sampled. Starts as zeros. */
 struct wt_sm_sum {

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "cli/gpu_state.h"
+#include "cli/rates.h"
+#include "cli/report_sql.h"
 #include "cli/sm_activity.h"
 
 #define COVERAGE_WHOLE 0.99
@@ -29,9 +31,35 @@ static void say(struct wt_sm_agreement *agreement, const char *format, ...)
 	va_end(ap);
 }
 
+/*
+ * By how much the ledger would have more active if configurations that profiled launches stand for had
+ * what was sampled of them: a share of the total. Of the whole run: of a window, about.
+ */
+static double profiled_less(sqlite3 *db, const struct wt_ledger_device *device)
+{
+	static const char sql[] =
+	        "SELECT total((s.active_sms - p.active_sms) * t.time_ns) / total(t.time_ns)"
+	        " FROM (SELECT config_id, sum(time_ns) AS time_ns FROM main.config_stat GROUP BY "
+	        "1) t"
+	        " JOIN config c USING (config_id) LEFT JOIN measured p ON p.config_id = c.config_id"
+	        " AND p.evidence = 'profiled' AND p.is_used LEFT JOIN measured s"
+	        " ON s.config_id = c.config_id AND s.evidence = 'sampled' AND s.active_sms NOT NULL"
+	        " WHERE c.device_id = ?1";
+	sqlite3_stmt *s;
+	double sms = 0;
+
+	if (!wt_run_has_table(db, "measured") || wt_report_prepare(db, sql, &s))
+		return 0;
+	sqlite3_bind_int64(s, 1, device->device_id);
+	if (wt_report_step(s) > 0)
+		sms = sqlite3_column_double(s, 0);
+	sqlite3_finalize(s);
+	return sms * (double)device->busy_ns / (double)device->total_sm_ns;
+}
+
 /* What could make them differ, and did happen in this window. */
-static void find_reasons(const struct wt_ledger_device *device, const struct wt_gpu_states *states,
-                         struct wt_sm_agreement *agreement)
+static void find_reasons(sqlite3 *db, const struct wt_ledger_device *device,
+                         const struct wt_gpu_states *states, struct wt_sm_agreement *agreement)
 {
 	double total = (double)device->total_sm_ns, more;
 	bool is_ledger_less = agreement->ledger_share < agreement->sampled_share;
@@ -40,6 +68,10 @@ static void find_reasons(const struct wt_ledger_device *device, const struct wt_
 	if (agreement->coverage < COVERAGE_WHOLE)
 		say(agreement, "samples cover %s%% of the window",
 		    wt_text_percent(a, agreement->coverage, 1));
+	more = profiled_less(db, device) * (is_ledger_less ? 1 : -1);
+	if (more >= WT_SM_AGREEMENT_POINTS / 4)
+		say(agreement, "launches that were profiled had %s%% %s than sampled ones",
+		    wt_text_percent(a, more, 1), is_ledger_less ? "less" : "more");
 	if (is_ledger_less && states->foreign)
 		say(agreement, "another process used the GPU (pid %" PRId64 ")",
 		    states->foreign_pid);
@@ -78,7 +110,7 @@ int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
 		return 0;
 	rc = wt_gpu_states_load(db, device->device_id, ledger->start_ns, ledger->end_ns, &states);
 	if (!rc)
-		find_reasons(device, &states, ret);
+		find_reasons(db, device, &states, ret);
 	return rc;
 }
 

@@ -64,8 +64,8 @@ int wt_sms_heat_load(sqlite3 *db, const struct wt_ledger *ledger,
 	heat->by_sms = calloc((size_t)device->sms + 1, sizeof(*heat->by_sms));
 	if (!heat->columns || !heat->by_sms)
 		return -ENOMEM;
-	return wt_sm_activity_read(db, device->device_id, heat->start_ns, heat->end_ns, on_piece,
-	                           heat);
+	return wt_sm_activity_read(db, device->device_id, heat->start_ns, heat->end_ns,
+	                           WT_SM_SAMPLES_FOR_MAP, on_piece, heat);
 }
 
 void wt_sms_heat_fini(struct wt_sms_heat *heat)

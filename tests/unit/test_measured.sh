@@ -57,9 +57,9 @@ ok "show: unequal blocks and what they could win: 0.45 / 4 of 2 s" says \
 ok "show: disagreement is said" says "profiled and sampled differ by 0.40 SMs, beyond their errors"
 ok "show: warps, pipe, bound, form" says \
   "grid 6: 20.5 of 64 warps resident on an SM (its limits allow 32) tensor pipe 13.0% SM clock 1795 MHz bound by latency"
-# Bins 4 4 2 1.6 of 4 SMs in ten rows; the last one +- 1: solid to 0.6, light to 2.6.
+# Bins 4 4 2 1.6 of 4 SMs in ten rows; the last one +- 1: solid to 1.6, light to 2.6.
 is "$(sed -n '/in the course/,/---/p' "$work/out" | grep '|')" "$(printf '%s\n' '   4 |########' '     |########' '     |########' \
-  '     |########    ::::' '     |########    ::::' '   2 |############::::' '     |############::::' '     |############::::' \
+  '     |########    ::::' '     |########    ::::' '   2 |############::::' '     |################' '     |################' \
   '     |################' '     |################')" "show: the plot"
 ok "show: SMs of a profiled launch" says "1 launch profiled the least active SM had warps for 25.0% of the time of the most active one, the mean for 56.2%"
 text show id:3
