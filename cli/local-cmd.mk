@@ -96,7 +96,7 @@ check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
 tests_unit_make_run_SOURCES = tests/unit/make_run.c
 tests_unit_make_run_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
+tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS) $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h

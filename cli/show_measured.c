@@ -198,11 +198,10 @@ static void print_pipes(struct wt_phrase *line, const struct wt_show_config *con
 	const struct wt_show_model *model = &config->model;
 	char a[WT_TEXT_NUMBER_BYTES];
 
+	wt_phrase_add(line, "grid %" PRId64 ", %s", config->blocks, row->evidence);
 	if (isfinite(row->warps_per_sm) && model->max_warps > 0)
-		wt_phrase_add(line, "grid %" PRId64 ": %.1f of %.0f warps resident on an SM",
-		              config->blocks, row->warps_per_sm, model->max_warps);
-	else
-		wt_phrase_add(line, "grid %" PRId64 ": resident warps not known", config->blocks);
+		wt_phrase_add(line, "%.1f of %.0f warps resident on an SM", row->warps_per_sm,
+		              model->max_warps);
 	if (isfinite(row->warps_per_sm) && model->occupancy_warps >= 0)
 		wt_phrase_add(line, "(its limits allow %.0f)", model->occupancy_warps);
 	if (isfinite(row->tensor_share))

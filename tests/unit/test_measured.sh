@@ -56,7 +56,7 @@ ok "show: unequal blocks and what they could win: 0.45 / 4 of 2 s" says \
   "unequal blocks leave 0.45 SMs idle, 11.2% of the GPU meanwhile: at most 225.0ms"
 ok "show: disagreement is said" says "profiled and sampled differ by 0.40 SMs, beyond their errors"
 ok "show: warps, pipe, bound, form" says \
-  "grid 6: 20.5 of 64 warps resident on an SM (its limits allow 32) tensor pipe 13.0% SM clock 1795 MHz bound by latency"
+  "grid 6, profiled 20.5 of 64 warps resident on an SM (its limits allow 32) tensor pipe 13.0% SM clock 1795 MHz bound by latency"
 # Bins 4 4 2 1.6 of 4 SMs in ten rows; the last one +- 1: solid to 1.6, light to 2.6.
 is "$(sed -n '/in the course/,/---/p' "$work/out" | grep '|')" "$(printf '%s\n' '   4 |########' '     |########' '     |########' \
   '     |########    ::::' '     |########    ::::' '   2 |############::::' '     |################' '     |################' \
@@ -83,6 +83,18 @@ ok "sms: the map and its lines" grep -q '^ avg  5555' "$work/out"
 ok "sms: how much was sampled" says "samples cover 80.0% of the window"
 ok "sms: NVML" says "clocks held down by power limit in 1 of 3 readings (SM clock 1200 to 1800 MHz) other processes on the GPU in 1 of 3 readings (pid 777)"
 is "$(awk 'length > 80' "$work/out")" "" "sms: within 80 columns"
+# Single samples instead of buckets: of 10 ms, all SMs and none in turn, so that their mean says little.
+cp "$run" "$work/chunk.db"
+"$top_builddir/tests/unit/make_run" samples "$work/chunk.db"
+"$wavetap" sms --json --from 2s --to 4s -r "$work/chunk.db" >"$work/out.json"
+is "$(field '$.devices[0].samples.active_avg')" 0.5 "sms: of single samples"
+is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'sms') || ' ' || (value ->> 'share'), ',') FROM
+  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows') WHERE value ->> 'evidence' = 'sampled'")" "0 0.5,4 0.5" "sms: all and none"
+is "$(field '$.devices[0].samples.warps_per_sm') $(field '$.devices[0].samples.dram_bytes_per_ns') $(field '$.devices[0].samples.sm_clock_mhz')" \
+  "8 3 1700" "sms: 16 warps half of the time, 30 MB in 10 ms, 17 M cycles in 10 ms"
+sqlite3 -batch "$work/chunk.db" "UPDATE sample_chunk SET data = x'0100'"
+"$wavetap" sms -r "$work/chunk.db" >"$work/out" 2>"$work/err"
+is "$?$(grep -c 'its samples are damaged' "$work/err")" 11 "sms: damaged samples"
 ok "sms: too many columns" test "$("$wavetap" sms -r "$run" --width 1ns >/dev/null 2>&1; echo $?)" = 2
 ok "sms: no time" test "$("$wavetap" sms -r "$run" --width x >/dev/null 2>&1; echo $?)" = 2
 
