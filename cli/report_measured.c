@@ -164,8 +164,7 @@ int wt_report_measure_rollups(struct wt_report_measure *measure, sqlite3 *db,
 		const struct wt_report_exec exec = {
 		        .process_id = sqlite3_column_int64(s, COLUMN_PROCESS),
 		        .config_id = sqlite3_column_int64(s, COLUMN_CONFIG)};
-		const struct wt_report_config *config =
-		        wt_report_key_config(key, exec.config_id);
+		const struct wt_report_config *config = wt_report_key_config(key, exec.config_id);
 		struct wt_sweep_share share;
 		struct wt_beside beside;
 		size_t at;
@@ -285,12 +284,12 @@ void wt_report_measure_finish(struct wt_report_row *row)
 	row->idle_sm_ns = row->underfill_sm_ns;
 	wt_report_add(&row->idle_sm_ns, row->tail_idle_sm_ns);
 	wt_report_add(&row->idle_sm_ns, row->ramp_sm_ns);
-	row->idle_gpu_ns = row->underfill_gpu_ns + row->wave_gpu_ns + row->straggle_gpu_ns +
-	                   row->ramp_gpu_ns;
+	row->idle_gpu_ns =
+	        row->underfill_gpu_ns + row->wave_gpu_ns + row->straggle_gpu_ns + row->ramp_gpu_ns;
 	row->error_sm_ns = -1;
 	if (row->error_sum_sm_ns > 0)
-		row->error_sm_ns = row->error_sum_sm_ns < 9e18 ? (int64_t)row->error_sum_sm_ns
-		                                               : INT64_MAX;
+		row->error_sm_ns =
+		        row->error_sum_sm_ns < 9e18 ? (int64_t)row->error_sum_sm_ns : INT64_MAX;
 	row->warps_per_sm = mean_of(&row->warps_sum);
 	row->warps_share = mean_of(&row->warps_share_sum);
 	row->tensor_share = mean_of(&row->tensor_sum);
