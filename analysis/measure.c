@@ -18,7 +18,7 @@ bool wt_measure_is_valid(const struct wt_measure *measure)
 			return false;
 	return measure->device_sms > 0 && measure->joint_share <= 1 &&
 	       measure->wave_max_sms <= (double)measure->device_sms &&
-	       idle <= (double)measure->device_sms * (1 + 1e-9);
+	       idle <= (double)measure->device_sms + 1e-6;
 }
 
 /* What the part from `before` to `before + more` has of a running total. */

@@ -69,7 +69,10 @@ static const char rows_sql[] =
         " max(2 * m.is_used + (m.evidence = 'sampled'))"
         " FROM main.measured m JOIN main.config c USING (config_id)"
         " JOIN main.gpu g USING (device_id)"
-        " WHERE g.sm_count BETWEEN 1 AND 65535 GROUP BY m.config_id";
+        " WHERE g.sm_count BETWEEN 1 AND 65535 AND (m.is_used = 0 OR"
+        "  min(m.underfill_sms, m.wave_sms, m.wave_max_sms, m.straggle_sms, m.ramp_sms) >= 0"
+        "  AND max(m.wave_max_sms, m.underfill_sms + m.wave_sms + m.straggle_sms + m.ramp_sms)"
+        "   <= g.sm_count + 1e-6) GROUP BY m.config_id";
 
 static void read_measure(sqlite3_stmt *s, struct wt_measure *measure)
 {

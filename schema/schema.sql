@@ -601,7 +601,10 @@ best AS (
   SELECT config_id, max(2 * is_used + (evidence = 'sampled')), is_used, evidence, active_sms, active_error_sms, underfill_sms,
          wave_sms, wave_max_sms, straggle_sms, ramp_sms, disagrees, warps_per_sm, tensor_share,
          dram_bytes_per_ns, sm_clock_mhz, bound, wave_form
-  FROM measured GROUP BY config_id),
+  FROM (SELECT m.*, g.sm_count FROM measured m JOIN config USING (config_id) JOIN gpu g USING (device_id))
+  WHERE is_used = 0 OR min(underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms) >= 0
+    AND max(wave_max_sms, underfill_sms + wave_sms + straggle_sms + ramp_sms) <= sm_count + 1e-6
+  GROUP BY config_id),
 joint AS (
   SELECT m.config_id, m.joint_active_sms / g.sm_count AS active_share
   FROM measured m JOIN config USING (config_id) JOIN gpu g USING (device_id)

@@ -1,5 +1,5 @@
 -- measured.sql - puts measurements into the run of `make_run FILE full`: 4 SMs, ten seconds from
--- t = 1,000 s, kernels in [0,2) [1,3) [4,6) [6,7) [9,10) s. test_measured.sh works the sums out by hand.
+-- t = 1,000 s, kernels in [0,2) [1,3) [4,6) [6,7) [9,10) s. test_measured_readers.sh works the sums out by hand.
 
 -- A sampler from 1,000 to 1,008 s by its own clock, which is 1 ms behind: 8 of the 10 seconds.
 INSERT INTO sampler VALUES (1, x'01', 1, 4242, 2, NULL, 50000, 1000000000000, 1008000000000, 160000, 160000, 0, 0,

@@ -272,7 +272,7 @@ for arguments in "top --nosuch" "top -Z" "top --by nosuch" "top --by" "top --lim
 	ok $? "nothing on stdout"
 done
 wt 3 top --by straggle
-err_has "no run has that evidence yet"
+err_has "blocks of unequal length need a measurement, and run "
 one_error_line
 wt 3 top --by latency -r aaaa0002
 err_has "no launch of the run has a call of its own that is known"

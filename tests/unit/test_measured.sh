@@ -1,159 +1,124 @@
 #!/bin/sh
-# What readers make of measurements: a run of ten seconds on 4 SMs (make_run.c) with rows of measured.sql, whose
-# figures are worked out here by hand or by sqlite3; and what they say where nothing was measured.
+# What was measured, in ledger and top: recorded runs with rows of `measured` put in, against figures that
+# sqlite3 finds from the kernels' times alone, and rows of every grouping against the ledger.
 . "$top_srcdir/tests/e2e/lib.sh"
 
-run=$work/full.db
-"$top_builddir/tests/unit/make_run" "$run" full job-full 1000000000000
-cp "$run" "$work/plain.db"
-sqlite3 -batch "$run" <"$top_srcdir/tests/unit/measured.sql"
-LC_ALL=C
-COLUMNS=80
-export LC_ALL COLUMNS
-field() { # PATH of the last JSON
-  sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/out.json') AS TEXT), '$1')"
+# Every configuration but each seventh; each fifth is profiled. Rates are of no particular form, but sum to the SMs.
+measure() { # RUN-FILE
+  sqlite3 -batch "$1" "DELETE FROM measured;
+    INSERT INTO measured (config_id, evidence, is_used, launches, time_ns, active_sms, active_error_sms, underfill_sms, wave_sms,
+        wave_max_sms, straggle_sms, ramp_sms, disagrees, warps_per_sm, tensor_share, dram_bytes_per_ns, bound, wave_form, joint_time_ns)
+      SELECT config_id, iif(config_id % 5 = 0, 'profiled', 'sampled'), 1, 100, 1000, S - i * 1.93, 0.7, i, i * 0.11, i * 0.17,
+        i * 0.71, i * 0.11, config_id = 1, 16, 0.25, 1000, 'memory', 'jitter', 0
+      FROM (SELECT config_id, g.sm_count AS S, (config_id % 11 + 1) * g.sm_count / 37.0 AS i FROM config JOIN gpu g USING (device_id)
+        WHERE config_id % 7 > 0);"
 }
-json() {
-  "$wavetap" "$@" --json -r "$run" >"$work/out.json" 2>"$work/err"
+# One whose joint SMs are known, and one of which only the class is.
+more() { # RUN-FILE
+  sqlite3 -batch "$1" "UPDATE measured SET joint_time_ns = 1, joint_active_sms = 0.37 * (SELECT sm_count FROM gpu), joint_error_sms = 1
+      WHERE evidence = 'sampled' AND config_id % 2 = 0;
+    INSERT INTO measured (config_id, evidence, is_used, reason, launches, time_ns, wave_sms, wave_form, bound, disagrees, joint_time_ns)
+      SELECT config_id, 'sampled', 0, 'few launches', 3, 9, 0.5, 'shared', 'compute', 0, 0 FROM config
+      WHERE config_id % 7 = 0 AND model_reason IS NULL;"
 }
-text() {
-  "$wavetap" "$@" -r "$run" >"$work/out" 2>"$work/err"
+# Per device, from start and end of kernels: the time in which a kernel that is no collective was the only one, by
+# configuration, and from that the measured lines. collective: SQL.
+by_hand() { # RUN-FILE COLLECTIVE
+  sqlite3 -batch "$1" "CREATE TEMP TABLE k AS SELECT exec_id, config_id, device_id, start_ns, end_ns, kernel.name LIKE '$2' AS is_comm
+      FROM kernel_exec JOIN config USING (config_id) JOIN kernel USING (kernel_id) WHERE end_ns > start_ns;
+    CREATE TEMP TABLE a AS WITH e AS (SELECT device_id, start_ns AS t, 1 AS n, exec_id AS x FROM k UNION ALL SELECT device_id, end_ns, -1, -exec_id FROM k),
+      g AS (SELECT device_id, t, sum(n) AS n, sum(x) AS x FROM e GROUP BY 1, 2),
+      s AS (SELECT device_id, sum(n) OVER w AS n, sum(x) OVER w AS x, lead(t) OVER w - t AS ns FROM g WINDOW w AS (PARTITION BY device_id ORDER BY t))
+      SELECT k.device_id, k.config_id, sum(s.ns) AS ns FROM s JOIN k ON k.exec_id = s.x WHERE s.n = 1 AND NOT k.is_comm GROUP BY 1, 2;
+    SELECT device_id, sum(CAST(ramp_sms * ns AS INTEGER)), sum(CAST(straggle_sms * ns AS INTEGER)) FROM a JOIN measured USING (config_id)
+    GROUP BY 1 ORDER BY 1"
 }
-says() { # WORDS, as if all were one line
-  tr '\n' ' ' <"$work/out" | tr -s ' ' | grep -qF -- "$1"
+json() { # FILE LIST COLUMNS
+  sqlite3 -batch :memory: "SELECT $3 FROM json_each(CAST(readfile('$1') AS TEXT), '$2')"
+}
+lines="sum(value ->> 'active_sm_ns'), sum(value ->> 'underfill_sm_ns'), sum(value ->> 'wave_sm_ns'), sum(value ->> 'wave_max_sm_ns'),
+  sum(value ->> 'straggle_sm_ns'), sum(value ->> 'ramp_sm_ns'), sum(value ->> 'unjudged_sm_ns'), sum(value ->> 'comm_sm_ns')"
+sums() { # RUN-FILE GROUP [ARGUMENT...]: do rows sum to the ledger?
+  run=$1 group=$2
+  shift 2
+  "$wavetap" top -r "$run" --group "$group" --json "$@" >"$work/top.json" 2>"$work/err" || {
+    sed 's/^/# /' "$work/err"
+    return 1
+  }
+  "$wavetap" ledger -r "$run" --json "$@" >"$work/ledger.json" || return 1
+  [ "$(json "$work/ledger.json" '$.devices' "sum(value ->> 'residual_sm_ns')")" = 0 ] || return 1
+  top=$(json "$work/top.json" '$.rows' "$lines") ledger=$(json "$work/ledger.json" '$.devices' "$lines")
+  [ "$top" = "$ledger" ] && return 0
+  echo "# top    $top"
+  echo "# ledger $ledger"
+  return 1
 }
 
-# ---- ledger: SM activity. Buckets have 2 4 2 0 2.5 2.5 2.5 0 SMs of 4 active: 15.5 / 32. The ledger, with what was
-# measured: 2 x 2 s of 2, 2 s of 2.5, 1 s of 3 (the model's), 1 s of 3.2: 19.2 of 40.
-json ledger
-is "$(field '$.devices[0].sm_activity')" '{"sampled":0.484375,"ledger":0.48,"coverage":0.8,"reason":null}' \
-  "SM activity, sampled and by the ledger"
-text ledger
-ok "ledger says that they agree" says "SM activity, as DCGM has it: 48.4% sampled, 48.0% by the ledger they agree"
-# From 6 to 10 s: samples (1 ms later by the kernels' clock) 2.5 2.5 and 0 to 8.001 s; the ledger 3 in [6,7), 3.2 in [9,10).
-json ledger --from 6s
-is "$(field '$.devices[0].sm_activity')" "$(sqlite3 -batch :memory: "SELECT json_object('sampled', 1.001 * 0.625 / 2.001,
-  'ledger', 6.2 / 16, 'coverage', 2.001 / 4, 'reason', 'samples cover 50.0% of the window; partial waves may take 6.2% more')")" \
-  "of a window, with the likely reasons of the difference"
-"$wavetap" ledger --json -r "$work/plain.db" >"$work/out.json"
-is "$(field '$.devices[0].sm_activity')" "" "null without samples"
-
-# ---- show
-json show tail
-is "$(field '$.kernel.configs[0].measured[0].evidence') $(field '$.kernel.configs[0].measured[0].straggle_sms')" "profiled 0.45" \
-  "show: the evidence that stands is first"
-is "$(field '$.kernel.configs[0].model')" '{"active_sms":3,"underfill_sms":0,"wave_sms":1,"wave_max_sms":1}' \
-  "show: 6 blocks on 4 SMs, two waves: 2 of 4 idle in the second"
-is "$(field '$.kernel.configs[0].profile[3]')" '{"active_sms":1.6,"error_sms":1}' "show: the profile"
-is "$(field '$.kernel.configs[0].profiled_launches')" \
-  '{"launches":1,"least_share":0.25,"mean_share":0.5625,"cost_ns":12000000}' "show: launches under the profiler"
-is "$(field '$.kernel.configs[1].measured[0].active_sms')|$(field '$.kernel.configs[1].measured[0].reason')" \
-  "|too few launches: the error is larger than a tenth of the SMs" "show: null with its reason"
-text show tail
-ok "show: evidence side by side" says "6 profiled * 3 2.50 0.01 0.00 1.00 2.00 0.45 0.05 latency"
-ok "show: the model beside it" says "model 3.00 0.00 1.00 1.00"
-ok "show: unequal blocks and what they could win: 0.45 / 4 of 2 s" says \
-  "unequal blocks leave 0.45 SMs idle, 11.2% of the GPU meanwhile: at most 225.0ms"
-ok "show: disagreement is said" says "profiled and sampled differ by 0.40 SMs, beyond their errors"
-ok "show: warps, pipe, bound, form" says \
-  "grid 6, profiled 20.5 of 64 warps resident on an SM (its limits allow 32) tensor pipe 13.0% SM clock 1795 MHz bound by latency"
-# Bins 4 4 2 1.6 of 4 SMs in ten rows; the last one +- 1: solid to 1.6, light to 2.6.
-is "$(sed -n '/in the course/,/---/p' "$work/out" | grep '|')" "$(printf '%s\n' '   4 |########' '     |########' '     |########' \
-  '     |########    ::::' '     |########    ::::' '   2 |############::::' '     |################' '     |################' \
-  '     |################' '     |################')" "show: the plot"
-ok "show: SMs of a profiled launch" says "1 launch profiled the least active SM had warps for 25.0% of the time of the most active one, the mean for 56.2%"
-text show id:3
-ok "show: no promise for a kernel that waits for memory" says "idle SMs are not time lost while DRAM is saturated"
-ok "show: DRAM" says "DRAM 4000 GB/s"
-# ---- sms. SMs active by the second: 2 4 2 0 2.5 2.5 2.5 0, then nothing; 1 ms later by the kernels' clock.
-json sms
-is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'sms') || ' ' || ((value ->> 'time_ns') / 1000000000), ',') FROM
-  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows') WHERE value ->> 'evidence' = 'sampled'")" "0 2,2 2,3 3,4 1" \
-  "sms: time by SMs active, 2.5 rounded up"
-is "$(field '$.devices[0].samples.sampled_ns') $(field '$.devices[0].samples.active_max')" "8000000000 0.65625" \
-  "sms: (1 + 1 + 0.75 + 0 + 1 + 0.75 + 0.75 + 0) / 8"
-is "$(field '$.devices[0].samples.warps_per_sm' | cut -c 1-7) $(field '$.devices[0].samples.dram_bytes_per_ns')" "17.7142 3000" \
-  "sms: of the time in which it is known: 124 / 7 warps, 3 TB in a second"
-json sms --width 2s
-is "$(field '$.devices[0].samples.buckets[1].by_share_ns')" "[999000000,0,0,0,0,1000000000,0,0,0,1000000]" \
-  "sms: a column from 2 s on: 1 ms with 4 SMs of 4, a second with two, 999 ms with none"
-is "$(field '$.devices[0].profiled_launches.least_share')$(field '$.devices[0].per_sm')" "0.25" "sms: launches under the profiler, no single SMs"
-text sms
-ok "sms: the map and its lines" grep -q '^ avg  5555' "$work/out"
-ok "sms: how much was sampled" says "samples cover 80.0% of the window"
-ok "sms: NVML" says "clocks held down by power limit in 1 of 3 readings (SM clock 1200 to 1800 MHz) other processes on the GPU in 1 of 3 readings (pid 777)"
-is "$(awk 'length > 80' "$work/out")" "" "sms: within 80 columns"
-# Single samples instead of buckets: of 10 ms, all SMs and none in turn, so that their mean says little.
-cp "$run" "$work/chunk.db"
-"$top_builddir/tests/unit/make_run" samples "$work/chunk.db"
-"$wavetap" sms --json --from 2s --to 4s -r "$work/chunk.db" >"$work/out.json"
-is "$(field '$.devices[0].samples.active_avg')" 0.5 "sms: of single samples"
-is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'sms') || ' ' || (value ->> 'share'), ',') FROM
-  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows') WHERE value ->> 'evidence' = 'sampled'")" "0 0.5,4 0.5" "sms: all and none"
-is "$(field '$.devices[0].samples.warps_per_sm') $(field '$.devices[0].samples.dram_bytes_per_ns') $(field '$.devices[0].samples.sm_clock_mhz')" \
-  "8 3 1700" "sms: 16 warps half of the time, 30 MB in 10 ms, 17 M cycles in 10 ms"
-sqlite3 -batch "$work/chunk.db" "UPDATE sample_chunk SET data = x'0100'"
-"$wavetap" sms -r "$work/chunk.db" >"$work/out" 2>"$work/err"
-is "$?$(grep -c 'its samples are damaged' "$work/err")" 11 "sms: damaged samples"
-ok "sms: too many columns" test "$("$wavetap" sms -r "$run" --width 1ns >/dev/null 2>&1; echo $?)" = 2
-ok "sms: no time" test "$("$wavetap" sms -r "$run" --width x >/dev/null 2>&1; echo $?)" = 2
-
-# ---- timeline
-json timeline --width 2s
-is "$(sqlite3 -batch :memory: "SELECT group_concat(printf('%.4f %d', value ->> 'sampled_active_share', value ->> 'sampled_ns' / 1000000), ',')
-  FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows')")" \
-  "$(sqlite3 -batch :memory: "SELECT printf('%.4f 1999,%.4f 2000,%.4f 2000,%.4f 2000,%.4f 1',
-    (0.5 + 0.999 * 1) / 1.999, (0.001 * 1 + 0.5) / 2, (1.999 * 0.625) / 2, (0.001 * 0.625 + 0.625) / 2, 0)")" "timeline: samples by the row"
-is "$(field '$.rows[2].throttled')|$(field '$.rows[3].throttled')" "power limit|" "timeline: throttled"
-text timeline --width 500ms
-ok "timeline: columns and marks" grep -Eq '^ +4.00s +62.5 .* 62.4  3000  1201  TP$' "$work/out"
-is "$(awk 'length > 80' "$work/out")" "" "timeline: within 80 columns"
-COLUMNS=120 text timeline --width 500ms
-is "$(awk 'length > 120' "$work/out")$(grep -c 'WARPS  TENS%' "$work/out")" 1 "timeline: within 120 columns, with all of it"
-
-# ---- diagnose. Straggle of "tail": 0.45 of 4 SMs for 2 s; that of "evil", bound by memory, is no finding.
-json diagnose --threshold 0.1
-finding() { # KIND: least and greatest stake in SM-us, kernel, evidence
-  sqlite3 -batch :memory: "SELECT (value ->> 'stake_sm_us') || ' ' || (value ->> 'stake_max_sm_us') || ' ' ||
-    ifnull(value ->> 'kernel_id', '-') || ' ' || (value ->> 'evidence') FROM
-    json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.findings') WHERE value ->> 'kind' = '$1'"
-}
-is "$(finding unequal-blocks)" "900000.0 900000.0 2 profiled" "diagnose: unequal blocks, with size and evidence"
-is "$(finding small-grid)" "4000000.0 4000000.0 1 sampled" "diagnose: 2 of 4 SMs in [0,1) and [2,3), all in between"
-# The wave: 1.0 of 4 SMs for 2 s, measured; 1 to 2 SM-s of the third configuration, by the model.
-is "$(finding partial-wave)" "3000000.0 4000000.0 2 mixed" "diagnose: a range only where the model alone knows"
-# A third of the readings at 1,200 of 1,800 MHz: a ninth of 19.2 SM-s.
-is "$(finding throttled)" "0.0 2133333.333 - sampled" "diagnose: clocks held down"
-is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'kernel_id') || ' ' || substr(value ->> 'reason', 1, 15)) FROM
-  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.left_in_peace')")" "3 bound by memory" "diagnose: no promise for a kernel bound by memory"
-is "$(field '$.gpu_states[0]')" \
-  '{"device_id":1,"readings":3,"throttled_readings":1,"throttled":"power limit","foreign_readings":1}' "diagnose: NVML"
-ok "diagnose: all stakes within the whole" test "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'share_max') <= 1.000001 FROM
-  json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.findings')")" = 1
-text diagnose --threshold 0.1
-ok "diagnose: words" says "unequal blocks: tail (profiled) seen: 7.5% of its SMs x time, in 2 launches"
-ok "diagnose: what is measured of the rest" says "blocks of unequal length: measured for 71.4% of the kernels' SM-time"
-# Somebody else's kernels: a tenth of what the samples saw is not explained.
-sqlite3 -batch "$run" "UPDATE fold SET explained_sm_ns = active_sm_ns * 9 / 10"
-json diagnose --threshold 0.1
-is "$(finding foreign-process)" "0.0 1920000.0 - sampled" "diagnose: another process"
-# A persistent kernel is left in peace, unless it was measured.
-sqlite3 -batch "$run" "UPDATE kernel SET name = 'persistent_tail' WHERE kernel_id = 2"
-json diagnose --threshold 0.1
-is "$(finding unequal-blocks)" "900000.0 900000.0 2 profiled" "diagnose: a persistent kernel, measured"
-sqlite3 -batch "$run" "DELETE FROM measured WHERE config_id = 2"
-json diagnose --threshold 0.1
-is "$(finding unequal-blocks)$(finding partial-wave)" "" "diagnose: and not measured"
-
-is "$("$wavetap" show tail -r "$work/plain.db" | grep -c 'measured\|course')" 0 "show: nothing where nothing was measured"
-# A file made before there were measurements.
-gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/old.db"
-is "$(sqlite3 -batch "$work/old.db" "SELECT count(*) FROM sqlite_schema WHERE name IN ('measured', 'sm_bucket', 'gpu_state')")" 0 \
-  "an old file has none of the tables"
-for command in "show 1" ledger sms timeline; do
-  # shellcheck disable=SC2086 # words
-  "$wavetap" $command -r "$work/old.db" >"$work/out" 2>&1
-  is "$?" 0 "$command: a file without the tables"
+for name in h200-train-eager h200-copies-side sim-demo h200x2-ddp-rank0; do
+  run=$work/$name.db
+  "$wavetap" import "$top_srcdir/tests/data/$name.wtrec" -o "$run" >/dev/null 2>"$work/err" || sed 's/^/# /' "$work/err"
+  "$wavetap" ledger --all -r "$run" >"$work/before" 2>&1
+  "$wavetap" top --all -r "$run" >>"$work/before" 2>&1
+  is "$(grep -ciE 'sampled|profiled|strag  |EVIDENCE$' "$work/before")" 0 "$name: nothing measured, nothing said of it"
+  measure "$run"
+  "$wavetap" ledger --all -r "$run" --json >"$work/ledger.json"
+  is "$(json "$work/ledger.json" '$.devices' "value ->> 'device_id', value ->> 'ramp_sm_ns', value ->> 'straggle_sm_ns'")" \
+    "$(by_hand "$run" '%nccl%')" "$name: ramp and straggle from the kernels' times alone"
+  is "$(sqlite3 -batch "$run" "SELECT sum(active_sm_ns), sum(underfill_sm_ns), sum(wave_sm_ns), sum(wave_max_sm_ns), sum(straggle_sm_ns),
+      sum(ramp_sm_ns), sum(unjudged_sm_ns), sum(comm_sm_ns) FROM kernel_idle")" "$(json "$work/ledger.json" '$.devices' "$lines")" \
+    "$name: the views sum to the ledger"
+  more "$run"
+  for group in kernel config device process rank stream graph duration class; do
+    ok "$name: rows by $group sum to the ledger" sums "$run" "$group" --all
+  done
+  is "$(sqlite3 -batch "$run" "SELECT sum(active_sm_ns), sum(underfill_sm_ns), sum(wave_sm_ns), sum(wave_max_sm_ns), ifnull(sum(straggle_sm_ns), 0),
+      ifnull(sum(ramp_sm_ns), 0), sum(unjudged_sm_ns), sum(comm_sm_ns) FROM kernel_idle")" "$(json "$work/ledger.json" '$.devices' "$lines")" \
+    "$name: with joint measurement and classes, too"
+  is "$(sqlite3 -batch "$run" "SELECT count(*) FROM config_idle WHERE kernel_sm_ns <> active_sm_ns + underfill_sm_ns + wave_sm_ns +
+    ifnull(straggle_sm_ns, 0) + ifnull(ramp_sm_ns, 0) + unjudged_sm_ns + comm_sm_ns OR min(active_sm_ns, wave_sm_ns, unjudged_sm_ns) < 0")" \
+    0 "$name: rows sum to their SM-time"
+  for group in kernel device class; do
+    ok "$name: in a window by $group" sums "$run" "$group" --from 10ms --to -10ms
+  done
+  ok "$name: the file is sound" "$wavetap" check -r "$run"
+  "$wavetap" timeline --all -r "$run" --json >"$work/timeline.json" 2>/dev/null
 done
+
+# ---- evidence of each number
+run=$work/h200-train-eager.db
+"$wavetap" ledger --all -r "$run" --json >"$work/ledger.json"
+is "$(json "$work/ledger.json" '$.devices[0].evidence' "group_concat(key || ' ' || value, ', ')")" \
+  "active_sm_ns mixed, underfill_sm_ns mixed, wave_sm_ns mixed, straggle_sm_ns mixed, ramp_sm_ns mixed, unjudged_sm_ns mixed, comm_sm_ns mixed, residual_sm_ns mixed" \
+  "lines say what they rest on"
+"$wavetap" ledger --all -r "$run" >"$work/out"
+ok "in text, by how much" grep -qE '^active .*sampled [0-9]+ %, profiled [0-9]+ %' "$work/out"
+sqlite3 -batch "$run" "DELETE FROM measured; INSERT INTO measured (config_id, evidence, is_used, launches, time_ns, active_sms, active_error_sms,
+  underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms, disagrees, joint_time_ns)
+  SELECT config_id, 'sampled', 1, 1, 1, 100, 0.5, 12, 0, 0, 20, 0, 0, 0 FROM config"
+"$wavetap" ledger --all -r "$run" >"$work/out"
+ok "all of it" grep -qE '^active .*  sampled  *SMs with blocks' "$work/out"
+ok "and in the first line" grep -q 'evidence: sampled$' "$work/out"
+"$wavetap" top --all -r "$run" --columns rank,lost,straggle,kernel >"$work/out"
+is "$(grep -c '~' "$work/out")" 0 "top: nothing is the model's"
+"$wavetap" top --all -r "$run" --group config --json >"$work/top.json"
+is "$(json "$work/top.json" '$.rows' "DISTINCT value -> 'evidence' ->> 'idle_sm_ns', value ->> 'disagrees', 132 * (value ->> 'straggle_sm_ns') / (value ->> 'active_sm_ns')")" \
+  "sampled|0|26" "top: rates are those of the measurement"
+is "$(json "$work/top.json" '$.rows' "abs(sum(1.0 * (value ->> 'error_sm_ns')) / sum(value ->> 'time_ns') - 0.5) < 0.01")" 1 "top: with its error"
+# The two of them differ: the better one is used; disagreement is shown.
+sqlite3 -batch "$run" "UPDATE measured SET is_used = 0 WHERE config_id = 1; UPDATE measured SET disagrees = 1 WHERE config_id < 3;
+  INSERT INTO measured (config_id, evidence, is_used, launches, time_ns, active_sms, active_error_sms, underfill_sms, wave_sms, wave_max_sms,
+  straggle_sms, ramp_sms, disagrees, joint_time_ns) VALUES (1, 'profiled', 1, 1, 1, 60, 0.1, 12, 0, 0, 60, 0, 1, 0)"
+"$wavetap" top --all -r "$run" --group config --json >"$work/top.json"
+is "$(json "$work/top.json" '$.rows' "value ->> 'config_id', value -> 'evidence' ->> 'straggle_sm_ns'" | sort -n | head -1)" "1|profiled" \
+  "top: the evidence that is used"
+"$wavetap" top --all -r "$run" --group config --by straggle --limit 0 --columns rank,lost,straggle >"$work/out"
+is "$(grep -cE '^ *[0-9]+ +!' "$work/out")" 2 "top: model and measurement differ, by a mark"
+ok "top: which is explained" grep -q '! measured, and beyond what the model allows' "$work/out"
+is "$(sort -s -k3,3 -n -r "$work/out" | grep -cE '^ *1 ')" 1 "top: ranked by straggle"
+# Rates that can't be.
+sqlite3 -batch "$run" "UPDATE measured SET straggle_sms = -1e300, ramp_sms = 1e300"
+ok "rates that can't be are left out" sums "$run" kernel --all
+"$wavetap" top --all -r "$run" >"$work/out"
+ok "and the model stands" grep -q '~ model only' "$work/out"
 
 done_testing
