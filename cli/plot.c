@@ -107,9 +107,11 @@ const char *wt_plot_shade(double intensity, bool is_utf8)
 {
 	static const char *const shades[2][5] = {{" ", ".", "-", "+", "#"},
 	                                         {" ", "\u2591", "\u2592", "\u2593", "\u2588"}};
-	/* Quarters, not rounded to blank: what happened at all is to be seen. */
-	int at = !(intensity > 0) ? 0 : (int)ceil(fmin(intensity, 1) * 4);
+	static const double above[5] = {-1, 0, 0.1, 0.25, 0.5};
+	int at = 4;
 
+	while (at > 0 && !(intensity > above[at]))
+		at--;
 	return shades[is_utf8][at];
 }
 

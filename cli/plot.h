@@ -36,7 +36,7 @@ void wt_plot_bars(FILE *out, const struct wt_text_terminal *terminal,
 /* The line under a plot of `columns`, with `first` and `last` under its ends. */
 void wt_plot_axis(FILE *out, size_t columns, const char *first, const char *last);
 
-/* One cell by intensity 0 to 1: blank, light, medium, dark, full. Never blank above 0. */
+/* One cell by intensity: blank for 0, four shades up to 0.1, 0.25, 0.5 and 1. */
 const char *wt_plot_shade(double intensity, bool is_utf8);
 
 /* One cell by height 0 to 1: eighths of a block, or a digit 0 to 9. */

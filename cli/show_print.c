@@ -75,7 +75,8 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_end(&line);
 	}
 	wt_top_print_selection(&line, report->select);
-	wt_phrase_add(&line, "%s launches", wt_text_count(a, show->total.launches));
+	wt_phrase_add(&line, "%s launch%s", wt_text_count(a, show->total.launches),
+	              show->total.launches == 1 ? "" : "es");
 	if (show->total.launches_in_graph)
 		wt_phrase_add(&line, "%s of them nodes of graphs",
 		              wt_text_count(a, show->total.launches_in_graph));

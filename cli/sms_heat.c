@@ -210,9 +210,13 @@ void wt_sms_heat_print(FILE *out, const struct wt_text_terminal *terminal,
 {
 	size_t fit = wt_sms_heat_columns(terminal);
 	char width[WT_TEXT_NUMBER_BYTES];
+	struct wt_phrase line;
 
-	fprintf(out, "SMs active over time, sampled; a column: %s, darker: more of it\n",
-	        wt_text_ns(width, heat->width_ns));
+	wt_phrase_init(&line, out, terminal);
+	wt_phrase_add(&line, "SMs active over time, sampled");
+	wt_phrase_add(&line, "a column: %s", wt_text_ns(width, heat->width_ns));
+	wt_phrase_add(&line, "shades: up to 10, 25, 50, 100%% of it");
+	wt_phrase_end(&line);
 	for (size_t first = 0; first < heat->column_count; first += fit) {
 		size_t rest = heat->column_count - first;
 		const struct band band = {heat, first, rest < fit ? rest : fit, terminal->is_utf8};
