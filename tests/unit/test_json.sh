@@ -119,7 +119,7 @@ valid 0 ledger --json -r "$recorded" --steps 2:4
 valid 0 gaps --json -r "$recorded" --kernel elementwise --from 10ms
 valid 0 show --json -r "$work/odd.db" tail
 valid 0 show --json -r "$work/pair.db" half
-for arguments in ledger sms timeline "diagnose --threshold 0.01" "show half" "show tail" "show id:3" "top --group config"; do
+for arguments in ledger sms timeline "diagnose --threshold 0.01" "show half" "show tail" "show id:3" "top --group config" "whatif --full-waves"; do
   valid 0 $arguments --json -r "$work/measured.db"
 done
 

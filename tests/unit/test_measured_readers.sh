@@ -133,6 +133,12 @@ ok "diagnose: all stakes within the whole" test "$(sqlite3 -batch :memory: "SELE
 text diagnose --threshold 0.1
 ok "diagnose: words" says "unequal blocks: tail (profiled) seen: 7.5% of its SMs x time, in 2 launches"
 ok "diagnose: what is measured of the rest" says "blocks of unequal length: measured for 71.4% of the kernels' SM-time"
+# ---- whatif. "half" alone takes half of [0,1) and [2,3), [1,2) stays; "tail" 2 s less 1 of 4 SMs, and by the model 1 s less
+# 1 to 2 SM-s; "evil" waits for memory: 0.5 + 1 + 0.5 + 1.5 + 0.5 to 0.75 + 1.
+json whatif --full-waves --no-gaps
+is "$(field '$.devices[0].then_least_ns') $(field '$.devices[0].then_greatest_ns') $(field '$.devices[0].evidence')" \
+  "5000000000 5250000000 mixed" "whatif: measured waves go, straggle stays"
+
 # Somebody else's kernels: a tenth of what the samples saw is not explained.
 sqlite3 -batch "$run" "UPDATE fold SET explained_sm_ns = active_sm_ns * 9 / 10"
 json diagnose --threshold 0.1
