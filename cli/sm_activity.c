@@ -73,17 +73,29 @@ static int prepare(sqlite3 *db, const char *sql, const struct request *request, 
 /* What of it lies in the window. */
 static int give(const struct request *request, const struct wt_sm_piece *piece)
 {
-	struct wt_sm_piece part = wt_sm_piece_cut(piece, request->start_ns, request->end_ns);
+	struct wt_sm_piece part;
 
-	return part.end_ns > part.start_ns ? request->each(request->arg, &part) : 0;
+	if (piece->end_ns <= request->start_ns || piece->start_ns >= request->end_ns)
+		return 0;
+	part = wt_sm_piece_cut(piece, request->start_ns, request->end_ns);
+	return request->each(request->arg, &part);
 }
 
 /* ---- buckets */
 
+/* A damaged file may say anything: neither a sample nor a bucket is as long as an hour. */
+#define PIECE_NS_MAX 3.6e12
+
+static int64_t moved(int64_t ns, int64_t offset_ns)
+{
+	return (int64_t)((uint64_t)ns + (uint64_t)offset_ns);
+}
+
+/* False: not a bucket of anything. */
 static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *piece)
 {
-	*piece = (struct wt_sm_piece){.start_ns = sqlite3_column_int64(s, 0) + offset_ns,
-	                              .end_ns = sqlite3_column_int64(s, 1) + offset_ns,
+	*piece = (struct wt_sm_piece){.start_ns = moved(sqlite3_column_int64(s, 0), offset_ns),
+	                              .end_ns = moved(sqlite3_column_int64(s, 1), offset_ns),
 	                              .sampled_ns = sqlite3_column_double(s, 2),
 	                              .active_avg = sqlite3_column_double(s, 3),
 	                              .active_min = sqlite3_column_double(s, 4),
@@ -92,7 +104,9 @@ static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *
 	                              .tensor_share = number(s, 7),
 	                              .sm_clock_mhz = number(s, 8),
 	                              .dram_bytes = number(s, 9)};
-	return piece->end_ns > piece->start_ns && piece->sampled_ns > 0;
+	return piece->end_ns > piece->start_ns && piece->sampled_ns > 0 &&
+	       isfinite(piece->active_avg) &&
+	       (double)piece->end_ns - (double)piece->start_ns <= PIECE_NS_MAX;
 }
 
 static int read_buckets(sqlite3 *db, const struct request *request)
@@ -134,9 +148,10 @@ static struct wt_sm_piece piece_of(const struct wt_sample *sample, int64_t offse
 	double read = known(sample->dram_read_bytes, 1),
 	       written = known(sample->dram_write_bytes, 1);
 
-	return (struct wt_sm_piece){.start_ns = (int64_t)sample->start_ns + offset_ns,
-	                            .end_ns = (int64_t)sample->start_ns + offset_ns +
-	                                      sample->duration_ns,
+	int64_t start_ns = moved((int64_t)sample->start_ns, offset_ns);
+
+	return (struct wt_sm_piece){.start_ns = start_ns,
+	                            .end_ns = moved(start_ns, sample->duration_ns),
 	                            .sampled_ns = ns,
 	                            .active_avg = known(sample->active_avg, cycles),
 	                            .active_min = known(sample->active_min, cycles),

@@ -152,6 +152,24 @@ json diagnose --threshold 0.1
 is "$(finding unequal-blocks)$(finding partial-wave)" "" "diagnose: and not measured"
 
 is "$("$wavetap" show tail -r "$work/plain.db" | grep -c 'measured\|course')" 0 "show: nothing where nothing was measured"
+# A damaged file.
+cp "$run" "$work/damaged.db"
+sqlite3 -batch "$work/damaged.db" "INSERT INTO sm_bucket (device_id, start_ns, end_ns, sampled_ns, samples, active_avg, active_min,
+    active_max) VALUES (1, -9223372036854775808, 9223372036854775807, 1, 1, 0.5, 0, 1), (1, 1000000000001, 9223372036854775807, 1, 1,
+    9e999, -9e999, 0), (1, 1000000000002, 1000000000003, 9e18, 1, 1e300, 0, 1);
+  UPDATE fold SET offset_ns = 9e999; UPDATE measured SET active_sms = 9e999, active_error_sms = -1, straggle_sms = 1e300, warps_per_sm = -9e999;
+  UPDATE measured_profile SET active_sms = 9e999, error_sms = -9e999 WHERE bin = 1; UPDATE measured_profile SET active_sms = -5 WHERE bin = 0;
+  UPDATE gpu_state SET sm_clock_mhz = -9223372036854775808, throttle_reasons = -1, foreign_processes = 9223372036854775807;
+  UPDATE profile_launch SET active_max = 1e-300, cost_ns = 9223372036854775807"
+for command in "show tail" "show half" ledger sms timeline "diagnose --threshold 0" "whatif --full-waves"; do
+  # shellcheck disable=SC2086 # words
+  "$wavetap" $command -r "$work/damaged.db" >"$work/out" 2>&1
+  code=$?
+  # shellcheck disable=SC2086 # words
+  "$wavetap" $command --json -r "$work/damaged.db" >"$work/out.json" 2>&1
+  ok "$command: a damaged file, codes $code and $?" test "$code" -lt 5 -a "$?" -lt 5
+done
+
 # A file made before there were measurements.
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/old.db"
 is "$(sqlite3 -batch "$work/old.db" "SELECT count(*) FROM sqlite_schema WHERE name IN ('measured', 'sm_bucket', 'gpu_state')")" 0 \
