@@ -103,10 +103,11 @@ static bool do_measurements_differ(const struct wt_rates *measured)
 static size_t print_straggle(struct wt_phrase *line, const struct wt_show_config *config)
 {
 	const struct wt_rates_row *used = wt_rates_used(&config->measured);
-	double share = used ? used->straggle_sms / (double)config->sm_count : 0;
+	double share =
+	        used && config->sm_count > 0 ? used->straggle_sms / (double)config->sm_count : 0;
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], win[160];
 
-	if (!(share >= STRAGGLE_WORTH))
+	if (!used || !(share >= STRAGGLE_WORTH))
 		return 0;
 	if (!strcmp(used->bound, "memory"))
 		snprintf(win, sizeof(win), "idle SMs are not time lost while DRAM is saturated");
