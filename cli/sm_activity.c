@@ -85,6 +85,7 @@ static int give(const struct request *request, const struct wt_sm_piece *piece)
 
 /* A damaged file may say anything: neither a sample nor a bucket is as long as an hour. */
 #define PIECE_NS_MAX 3.6e12
+#define BUCKET_NS 20e6 /* somewhat longer than one is */
 
 static int64_t moved(int64_t ns, int64_t offset_ns)
 {
@@ -192,19 +193,40 @@ static int read_samples(sqlite3 *db, const struct request *request)
 	return rc;
 }
 
-/* Of chunks that have a part in the window; 0: none, or no such table. */
-static int64_t count_samples(sqlite3 *db, const struct request *request)
+/* The first column of the one row of `sql`, if it has one and is no NULL. */
+static bool read_int(sqlite3 *db, const char *sql, const struct request *request,
+                     int64_t *ret_value)
 {
+	bool is_known = false;
 	sqlite3_stmt *s;
-	int64_t count = 0;
+
+	if (prepare(db, sql, request, &s))
+		return false;
+	if (wt_report_step(s) > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL) {
+		*ret_value = sqlite3_column_int64(s, 0);
+		is_known = true;
+	}
+	sqlite3_finalize(s);
+	return is_known;
+}
+
+/* Are single samples few enough, and all there? The oldest ones are removed from long runs. */
+static bool has_all_samples(sqlite3 *db, const struct request *request, int64_t samples_max)
+{
+	int64_t samples = 0, from_ns = 0, bucket_ns = 0;
 
 	if (!wt_run_has_table(db, "sample_chunk") ||
-	    prepare(db, "SELECT sum(samples)" CHUNKS_SQL, request, &s))
-		return 0;
-	if (wt_report_step(s) > 0)
-		count = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return count;
+	    !read_int(db, "SELECT sum(samples)" CHUNKS_SQL, request, &samples) || samples <= 0 ||
+	    samples > samples_max)
+		return false;
+	if (!wt_run_has_table(db, "sm_bucket") ||
+	    !read_int(db,
+	              "SELECT max(?2, min(start_ns)) FROM sm_bucket WHERE device_id = ?1"
+	              " AND start_ns < ?3 AND end_ns > ?2",
+	              request, &bucket_ns))
+		return true;
+	return read_int(db, "SELECT max(?2, min(c.start_ns))" CHUNKS_SQL, request, &from_ns) &&
+	       (double)from_ns - (double)bucket_ns <= BUCKET_NS;
 }
 
 int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t end_ns,
@@ -212,10 +234,9 @@ int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_
 {
 	const struct request request = {device_id, start_ns, end_ns, clock_offset_ns(db, device_id),
 	                                each,      arg};
-	int64_t samples = count_samples(db, &request);
 
-	return samples > 0 && samples <= samples_max ? read_samples(db, &request)
-	                                             : read_buckets(db, &request);
+	return has_all_samples(db, &request, samples_max) ? read_samples(db, &request)
+	                                                  : read_buckets(db, &request);
 }
 
 /* ---- sums */
