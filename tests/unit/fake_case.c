@@ -44,6 +44,15 @@ static void *symbol(void *handle, const char *name)
 	return address;
 }
 
+void *case_symbol(const char *name)
+{
+	const char *from = !strncmp(name, "cupti", 5)  ? "libcupti.so.13"
+	                   : !strncmp(name, "nvml", 4) ? "libnvidia-ml.so.1"
+	                                               : "libcuda.so.1";
+
+	return symbol(library(from), name);
+}
+
 static void api_bind(void)
 {
 	void *cuda = library("libcuda.so.1");
