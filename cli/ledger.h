@@ -31,7 +31,10 @@
  */
 #define WT_LEDGER_SHORT_GAP_NS 1000000
 
-/* What a stretch of the window had; all of them sum to the device's lines. */
+/*
+ * What a stretch of the window had; all of them sum to the device's lines. Where kernels share SMs and
+ * joint measurement tells which were active, to some SM-ns: the cuts round otherwise.
+ */
 struct wt_ledger_bucket {
 	struct wt_sweep_share share;
 	int64_t gap_ns[WT_GAP_CAUSE_MAX];
