@@ -186,6 +186,16 @@ int wt_report_measure_rollups(struct wt_report_measure *measure, sqlite3 *db,
 
 /* ---- into rows */
 
+/* Sums that stay at the greatest number: a damaged file may have any. */
+static void add_shares(struct wt_sweep_share *sum, const struct wt_sweep_share *share)
+{
+	int64_t *to = (int64_t *)sum;
+	const int64_t *from = (const int64_t *)share;
+
+	for (size_t i = 0; i < sizeof(*sum) / sizeof(*to); i++)
+		wt_report_add(&to[i], from[i]);
+}
+
 static void add_mean(struct wt_report_mean *mean, double value, double time_ns)
 {
 	if (value < 0)
@@ -234,7 +244,7 @@ static void change_row(struct wt_report_row *row, const struct wt_report_pair *p
 	row->straggle_gpu_ns += (double)known->straggle_sm_ns / sms;
 	row->ramp_gpu_ns += (double)known->ramp_sm_ns / sms;
 	for (int i = 0; i < WT_EVIDENCE_MAX; i++) {
-		wt_sweep_share_add(&row->measured[i], &measured[i]);
+		add_shares(&row->measured[i], &measured[i]);
 		row->has_measured = row->has_measured || wt_measure_sm_ns(&measured[i]) > 0;
 	}
 }
@@ -314,7 +324,7 @@ void wt_report_measure_sum(struct wt_report_row *sum, const struct wt_report_row
 	sum->straggle_gpu_ns += row->straggle_gpu_ns;
 	sum->ramp_gpu_ns += row->ramp_gpu_ns;
 	for (int i = 0; i < WT_EVIDENCE_MAX; i++)
-		wt_sweep_share_add(&sum->measured[i], &row->measured[i]);
+		add_shares(&sum->measured[i], &row->measured[i]);
 	sum->has_measured = sum->has_measured || row->has_measured;
 	sum->disagrees = sum->disagrees || row->disagrees;
 	sum->bounds |= row->bounds;
@@ -336,8 +346,15 @@ int64_t wt_report_row_sm_ns(const struct wt_report_row *row,
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		wt_report_add(&sum, parts[i]);
-	for (int i = 0; i < WT_EVIDENCE_MAX; i++)
-		ret_parts_sm_ns[i] = wt_measure_sm_ns(&row->measured[i]);
+	for (int i = 0; i < WT_EVIDENCE_MAX; i++) {
+		const struct wt_sweep_share *m = &row->measured[i];
+		const int64_t of[] = {m->active_sm_ns,   m->underfill_sm_ns, m->wave_sm_ns,
+		                      m->straggle_sm_ns, m->ramp_sm_ns,      m->unjudged_sm_ns};
+
+		ret_parts_sm_ns[i] = 0;
+		for (size_t k = 0; k < sizeof(of) / sizeof(of[0]); k++)
+			wt_report_add(&ret_parts_sm_ns[i], of[k]);
+	}
 	return sum;
 }
 
@@ -366,9 +383,12 @@ const char *wt_report_row_idle_evidence(const struct wt_report_row *row, bool is
 	for (int i = 0; i < WT_EVIDENCE_MAX; i++) {
 		const struct wt_sweep_share *share = &row->measured[i];
 
-		parts_sm_ns[i] = share->wave_sm_ns + share->straggle_sm_ns;
-		if (!is_tail)
-			parts_sm_ns[i] += share->underfill_sm_ns + share->ramp_sm_ns;
+		parts_sm_ns[i] = share->wave_sm_ns;
+		wt_report_add(&parts_sm_ns[i], share->straggle_sm_ns);
+		if (!is_tail) {
+			wt_report_add(&parts_sm_ns[i], share->underfill_sm_ns);
+			wt_report_add(&parts_sm_ns[i], share->ramp_sm_ns);
+		}
 	}
 	return word_of(row, is_tail ? row->tail_idle_sm_ns : row->idle_sm_ns, parts_sm_ns);
 }
