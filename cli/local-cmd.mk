@@ -70,6 +70,10 @@ wavetap_SOURCES = \
 	cli/cmd_show.c \
 	cli/cmd_simulate.c \
 	cli/cmd_status.c \
+	cli/run_counters.c \
+	cli/run_counters.h \
+	cli/status_samplers.c \
+	cli/status_samplers.h \
 	cli/cmd_ranks.c \
 	cli/cmd_sms.c \
 	cli/cmd_timeline.c \

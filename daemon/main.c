@@ -166,8 +166,11 @@ static void reap(struct wt_daemon *daemon)
 /* Is there anything to stay for? A dead process counts until it is drained. */
 static bool is_needed(const struct wt_daemon *daemon, int64_t now_ns)
 {
+	/* A sampler is not what it is all for: one that hangs is not waited for. */
 	for (const struct wt_process *process = daemon->processes; process; process = process->next)
-		if (process->liveness.life != WT_LIFE_UNKNOWN ||
+		if ((process->liveness.life != WT_LIFE_UNKNOWN &&
+		     !(wt_process_is_sampler(process) &&
+		       process->liveness.life == WT_LIFE_ALIVE)) ||
 		    now_ns - process->active_ns < UNKNOWN_NS)
 			return true;
 	for (struct wt_refused *refused = daemon->refused; refused; refused = refused->next)
@@ -222,6 +225,7 @@ static void loop(struct wt_daemon *daemon)
 		            (daemon->inotify_fd >= 0 ? SCAN_NS : SCAN_BLIND_NS))
 			wt_scan(daemon, now_ns, false);
 		has_work = wt_daemon_round(daemon, now_ns, daemon->is_stopping);
+		wt_samplers_step(daemon, now_ns);
 		reap(daemon);
 		has_work |= wt_keep_step(daemon);
 		wt_control_poll(daemon, now_ns);
@@ -251,6 +255,7 @@ static void close_all(struct wt_daemon *daemon)
 
 	while (daemon->processes)
 		detach(daemon, daemon->processes);
+	wt_samplers_close(daemon);
 	wt_control_close(daemon);
 	wt_keep_close(daemon);
 	wt_scan_fini(daemon);

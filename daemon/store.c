@@ -11,6 +11,12 @@
 
 #define SHARE "(?,?,?,?,?,?,?,?)"
 #define FOUR_SHARES SHARE "," SHARE "," SHARE "," SHARE
+
+/* Two parts of a bucket. Where one of them does not know it, the bucket doesn't. */
+#define MEAN(column)                                                                               \
+	column "=(" column "*sampled_ns+excluded." column                                          \
+	       "*excluded.sampled_ns)/(sampled_ns+excluded.sampled_ns)"
+#define SUM(column) column "=" column "+excluded." column
 _Static_assert(WT_SHARES_AT_ONCE == 16, "four times that");
 
 static const char *const statement_sql[WT_SQL_MAX] = {
@@ -108,6 +114,40 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                          "start_ns, end_ns, depth) VALUES (?,?,?,?,?,?,?,?)",
         [WT_SQL_RANGE_NAME] = "INSERT INTO range_name (domain, name) VALUES (?,?)",
         [WT_SQL_RANGE_COUNT] = "INSERT OR REPLACE INTO range_count VALUES (?,?,?,?,?,?,?)",
+        [WT_SQL_SAMPLER_NEW] = "INSERT INTO sampler (uuid, pid, state, interval_ns, samples_taken, "
+                               "samples_stored, samples_dropped, overflows, cpu_ns, activity_pos) "
+                               "VALUES (?1,?2,0,?3,0,0,0,0,0,0)",
+        [WT_SQL_SAMPLER] =
+                "UPDATE sampler SET device_id=?2, state=?3, reason=?4, first_ns=?5, last_ns=?6, "
+                "samples_taken=?7, samples_stored=?8, samples_dropped=?9, overflows=?10, "
+                "cpu_ns=?11, activity_pos=?12 WHERE sampler_id=?1",
+        [WT_SQL_CHUNK] = "INSERT INTO sample_chunk (sampler_id, start_ns, end_ns, samples, data) "
+                         "VALUES (?,?,?,?,?)",
+        [WT_SQL_BUCKET] =
+                "INSERT INTO sm_bucket VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "
+                "ON CONFLICT DO UPDATE SET " MEAN("active_avg") "," MEAN("warps_per_sm") "," MEAN("tensor_share") "," MEAN(
+                        "sm_clock_"
+                        "mhz") ","
+                               "active_min=min(active_min, "
+                               "excluded.active_min), "
+                               "active_max=max(active_max, "
+                               "excluded.active_max), " SUM(
+                                       "dram_read_"
+                                       "bytes") "," SUM("dram_write_bytes") "," SUM("sample"
+                                                                                    "s") "," SUM("s"
+                                                                                                 "a"
+                                                                                                 "m"
+                                                                                                 "p"
+                                                                                                 "l"
+                                                                                                 "e"
+                                                                                                 "d"
+                                                                                                 "_"
+                                                                                                 "n"
+                                                                                                 "s"),
+        [WT_SQL_GPU_STATE] = "INSERT OR REPLACE INTO gpu_state VALUES (?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_PROFILE] = "INSERT OR IGNORE INTO profile_launch "
+                           "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_PROFILE_COUNT] = "INSERT OR REPLACE INTO profile_count VALUES (?,?,?,?,?,?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

@@ -515,6 +515,17 @@ CREATE TABLE IF NOT EXISTS profile_launch (
   PRIMARY KEY (process_id, launch_seq)
 ) STRICT, WITHOUT ROWID;
 
+-- Per process that was asked to profile. launches = stored + dropped, once it has ended.
+CREATE TABLE IF NOT EXISTS profile_count (
+  process_id INTEGER PRIMARY KEY,
+  state      INTEGER NOT NULL,             -- enum wt_profile_state
+  detail     INTEGER NOT NULL,             -- CUPTI's code that goes with it
+  launches   INTEGER NOT NULL,             -- profiled
+  stored     INTEGER NOT NULL,             -- rows of profile_launch
+  dropped    INTEGER NOT NULL,             -- the ring had no room
+  cost_ns    INTEGER NOT NULL              -- that the application waited
+) STRICT;
+
 -- ------------------------------------------------------------------ views
 
 CREATE VIEW IF NOT EXISTS sm_active AS
