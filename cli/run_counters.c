@@ -47,8 +47,8 @@ static void tell_sampled(sqlite3_stmt *s, char *line, size_t line_bytes)
 	if (dropped)
 		append(line, line_bytes, "  ", wt_text_count(number, dropped), " samples dropped");
 	if (sqlite3_column_int64(s, 6))
-		append(line, line_bytes, "  ",
-		       wt_text_count(number, sqlite3_column_int64(s, 6)), " holes by overflow");
+		append(line, line_bytes, "  ", wt_text_count(number, sqlite3_column_int64(s, 6)),
+		       " holes by overflow");
 	if (reasons)
 		append(line, line_bytes, "  ", reasons, "");
 }

@@ -115,6 +115,7 @@ static enum wt_sampler_state find_device(struct sampler *s)
 		wt_sampler_segment_device(&s->segment, &s->device);
 		return WT_SAMPLER_STARTING;
 	}
+	s->device = (struct wt_device){0};
 	return WT_SAMPLER_NO_DEVICE;
 }
 
