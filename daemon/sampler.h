@@ -193,6 +193,7 @@ struct wt_sampler_options {
 	uint64_t interval_ns; /* or WT_SAMPLE_AUTO */
 	uint64_t duration_ns; /* 0 = until told */
 	bool until_eof; /* the daemon's: quiet, and bound to its end of the pipe */
+	bool is_check; /* only whether it would work */
 	pid_t parent; /* ends us by its end; 0: nobody does */
 };
 

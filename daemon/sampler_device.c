@@ -260,6 +260,26 @@ static enum wt_sampler_state sample(struct sampler *s)
 	return WT_SAMPLER_ENDED;
 }
 
+/* ---- only whether it would work */
+
+static enum wt_sampler_state check(struct sampler *s)
+{
+	enum wt_sampler_state state;
+
+	wt_sampler_watch_arm(s->timeout_ms, true);
+	state = wt_pm_start(&s->pm, s->policy.base_ns);
+	if (!state)
+		state = wt_pm_stop(&s->pm);
+	wt_sampler_watch_arm(0, false);
+	if (state)
+		return state;
+	printf("%s can be sampled:", s->device.name);
+	for (size_t i = 0; i < s->pm.metrics.count; i++)
+		printf(" %s", s->pm.metrics.name[i]);
+	printf("\n");
+	return WT_SAMPLER_ENDED;
+}
+
 /* ---- the whole */
 
 /* `s->detail` and the words, for whoever reads them. */
@@ -345,7 +365,9 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 	wt_sampler_watch_arm(s->timeout_ms, true);
 	state = set_up(s);
 	wt_sampler_watch_arm(0, false);
-	if (!state) {
+	if (!state && options->is_check) {
+		state = check(s);
+	} else if (!state) {
 		if (!options->until_eof) {
 			wt_sampler_say("%s: sampling", s->device.name);
 			wt_sampler_segment_publish(&s->segment);
@@ -360,7 +382,7 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 	wt_sampler_watch_arm(0, false);
 	if (state != WT_SAMPLER_ENDED)
 		explain(s, state);
-	else if (!options->until_eof)
+	else if (!options->until_eof && !options->is_check)
 		summarise(s, begun_ns);
 	wt_sampler_segment_finish(&s->segment, state, s->detail);
 	return state == WT_SAMPLER_ENDED ? 0 : (int)state;
