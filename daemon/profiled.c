@@ -54,6 +54,7 @@ static int drain_launch(struct wt_process *process, const struct wt_profile *r)
 	}
 	if (wt_db_errno(code))
 		return wt_store_check(process->run, code);
+	process->run->is_measured = true;
 	if (sqlite3_changes(process->run->db))
 		process->tally.profiles_stored++;
 	else
@@ -75,8 +76,8 @@ static int drain_sms(struct wt_process *process, const struct wt_profile_sm *r)
 			err = wt_store_run(process->run, WT_SQL_PROFILE_SM, "iiinii",
 			                   process->process_id, (int64_t)r->launch_seq,
 			                   (int64_t)(r->first_sm + i),
-			                   device_id_of(process, r->device),
-			                   (int64_t)r->warps[i], (int64_t)r->instructions[i]);
+			                   device_id_of(process, r->device), (int64_t)r->warps[i],
+			                   (int64_t)r->instructions[i]);
 	return err;
 }
 

@@ -71,6 +71,7 @@ int wt_sampled_load(struct wt_process *process)
 	if (!sampled)
 		return -ENOMEM;
 	process->sampled = sampled;
+	process->run->is_measured = true;
 	sampled->device_id = WT_DB_NULL;
 	err = read_row(process, sampled);
 	return err == -ENOENT ? insert_row(process, sampled) : err;
@@ -109,8 +110,7 @@ int wt_sampled_read_device(struct wt_process *process)
 
 static bool is_value(float value)
 {
-	return isfinite(value) && value <= VALUE_MAX &&
-	       (value >= 0 || value == WT_SAMPLE_UNKNOWN);
+	return isfinite(value) && value <= VALUE_MAX && (value >= 0 || value == WT_SAMPLE_UNKNOWN);
 }
 
 /* A time and numbers that can be, and not before the one that came last. */
@@ -160,18 +160,17 @@ static int drain_gpu_state(struct wt_process *process, const struct wt_gpu_state
 		process->sampled->bad++;
 		return 0;
 	}
-	return wt_store_run(process->run, WT_SQL_GPU_STATE, "iiinnnnnn", process->sampled->device_id,
-	                    (int64_t)r->time_ns, (int64_t)r->throttle_reasons,
-	                    known(r->sm_clock_mhz), known(r->mem_clock_mhz), known(r->power_mw),
-	                    known(r->temperature_c),
+	return wt_store_run(process->run, WT_SQL_GPU_STATE, "iiinnnnnn",
+	                    process->sampled->device_id, (int64_t)r->time_ns,
+	                    (int64_t)r->throttle_reasons, known(r->sm_clock_mhz),
+	                    known(r->mem_clock_mhz), known(r->power_mw), known(r->temperature_c),
 	                    is_foreign_known ? (int64_t)r->foreign_processes : WT_DB_NULL,
 	                    is_foreign_known ? known(r->foreign_pid) : WT_DB_NULL);
 }
 
 uint32_t wt_sampled_least_length(const struct wt_cell *cell)
 {
-	if (cell->kind == WT_KIND_SAMPLE && cell->count >= 1 &&
-	    cell->count <= WT_SAMPLES_PER_CELL)
+	if (cell->kind == WT_KIND_SAMPLE && cell->count >= 1 && cell->count <= WT_SAMPLES_PER_CELL)
 		return (cell->count - 1u) * (uint32_t)sizeof(struct wt_sample) +
 		       (uint32_t)offsetof(struct wt_sample, reserved);
 	return cell->kind == WT_KIND_GPU_STATE ? offsetof(struct wt_gpu_state, reserved) : 0;
@@ -361,8 +360,8 @@ static const char *reason_of(const struct wt_process *process, bool is_over, cha
 	const struct wt_counters *c = &process->counters;
 	const struct wt_tally *t = &process->tally;
 	const char *words = wt_sampler_text((unsigned)c->sampler_state);
-	long long lost = (long long)(t->cells_torn + t->cells_bad + t->cells_gap +
-	                             process->sampled->bad);
+	long long lost =
+	        (long long)(t->cells_torn + t->cells_bad + t->cells_gap + process->sampled->bad);
 
 	if (process->is_lost)
 		return process->lost_why;
@@ -394,8 +393,7 @@ int wt_sampled_save(struct wt_process *process, bool is_over)
 	                    reason_of(process, is_over, reason, sizeof(reason)),
 	                    sampled->first_ns ? sampled->first_ns : WT_DB_NULL,
 	                    sampled->last_ns ? sampled->last_ns : WT_DB_NULL,
-	                    (int64_t)c->samples_taken, sampled->stored,
-	                    (int64_t)c->samples_dropped, (int64_t)c->sample_overflows,
-	                    (int64_t)c->sampler_cpu_ns,
+	                    (int64_t)c->samples_taken, sampled->stored, (int64_t)c->samples_dropped,
+	                    (int64_t)c->sample_overflows, (int64_t)c->sampler_cpu_ns,
 	                    (int64_t)process->cursor[WT_RING_ACTIVITY]);
 }

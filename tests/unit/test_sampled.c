@@ -123,9 +123,8 @@ static void check_buckets(uint64_t count)
 	for (int i = 0; i < BUCKETS; i++)
 		want_rows += sampled[i] > 0;
 	sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL);
-	sqlite3_prepare_v2(db,
-	                   "SELECT start_ns, sampled_ns, active_avg, samples FROM sm_bucket", -1,
-	                   &row, NULL);
+	sqlite3_prepare_v2(db, "SELECT start_ns, sampled_ns, active_avg, samples FROM sm_bucket",
+	                   -1, &row, NULL);
 	while (sqlite3_step(row) == SQLITE_ROW) {
 		int64_t b = sqlite3_column_int64(row, 0) / 10000000 - base;
 		double off;
@@ -161,10 +160,8 @@ static void produce_app(unsigned launches)
 static void test_plain(void)
 {
 	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER, .cells = {2, 32768}};
-	struct wt_gpu_state state = {.time_ns = FIRST_NS + 5,
-	                             .throttle_reasons = 4,
-	                             .sm_clock_mhz = 1980,
-	                             .flags = 1};
+	struct wt_gpu_state state = {
+	        .time_ns = FIRST_NS + 5, .throttle_reasons = 4, .sm_clock_mhz = 1980, .flags = 1};
 	enum { COUNT = 45001 };
 	struct synth s;
 	pid_t daemon, pid;
@@ -315,7 +312,8 @@ static void test_unsound(void)
 	is_i64(synth_daemon_wait(daemon), 0, "the daemon ends");
 	ok(synth_run_file(folder, file), "one run file");
 	is_i64(read_samples(""), 20, "sound samples are kept");
-	is_i64(query("SELECT samples_taken = 28 AND samples_stored = 20 AND reason IS NOT NULL FROM "
+	is_i64(query("SELECT samples_taken = 28 AND samples_stored = 20 AND reason IS NOT NULL "
+	             "FROM "
 	             "sampler WHERE device_id = 1"),
 	       1, "the rest is told");
 	is_i64(query("SELECT count(*) FROM sampler WHERE device_id IS NULL AND reason LIKE "
