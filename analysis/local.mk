@@ -10,7 +10,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
-	analysis/evidence.c analysis/evidence.h analysis/fold.c analysis/fold.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
+	analysis/evidence.c analysis/evidence.h analysis/fold.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
 	analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
 	analysis/phase.c analysis/phase.h analysis/ranges.c analysis/ranges.h \
 	analysis/steps.c analysis/steps.h analysis/steps_anchor.c analysis/steps_internal.h \
