@@ -29,8 +29,8 @@ static int64_t highest_id(struct wt_run *run, const struct wt_zones *zones)
 
 static int read_zone(struct wt_run *run, sqlite3_stmt *query, size_t index, struct wt_zone *zone)
 {
-	int code = wt_db_bind(query, "ii", wt_zone_first_id(index),
-	                      wt_zone_first_id(index + 1) - 1);
+	int code =
+	        wt_db_bind(query, "ii", wt_zone_first_id(index), wt_zone_first_id(index + 1) - 1);
 
 	*zone = (struct wt_zone){INT64_MAX, INT64_MIN};
 	if (code == SQLITE_OK && (code = sqlite3_step(query)) == SQLITE_ROW &&
@@ -50,10 +50,11 @@ int wt_zones_update(struct wt_run *run, struct wt_zones *zones, size_t zones_max
 	char sql[160];
 	int err = 0;
 
-	snprintf(sql, sizeof(sql),
-	         "SELECT min(start_ns), max(end_ns) FROM %s WHERE %s BETWEEN ?1 AND ?2 AND end_ns > "
-	         "start_ns",
-	         zones->table, zones->id);
+	snprintf(
+	        sql, sizeof(sql),
+	        "SELECT min(start_ns), max(end_ns) FROM %s WHERE %s BETWEEN ?1 AND ?2 AND end_ns > "
+	        "start_ns",
+	        zones->table, zones->id);
 	if (want > zones->room) {
 		struct wt_zone *more = realloc(zones->at, 2 * want * sizeof(*more));
 
@@ -174,17 +175,18 @@ static int know_configs(struct wt_run *run)
 
 static int read_execs(struct wt_run *run, int64_t device_id, int64_t from_ns, int64_t until_ns)
 {
-	static const char sql[] = "SELECT start_ns, end_ns, config_id FROM kernel_exec WHERE exec_id "
-	                          "BETWEEN ?1 AND ?2 AND end_ns > start_ns AND start_ns < ?4 AND "
-	                          "end_ns > ?3";
+	static const char sql[] =
+	        "SELECT start_ns, end_ns, config_id FROM kernel_exec WHERE exec_id "
+	        "BETWEEN ?1 AND ?2 AND end_ns > start_ns AND start_ns < ?4 AND "
+	        "end_ns > ?3";
 	struct wt_folds *folds = run->folds;
 	int64_t first, last;
 	sqlite3_stmt *query = NULL;
 	int err = prepare(run, sql, &query);
 	int code = SQLITE_DONE;
 
-	for (size_t at = 0; !err && next_ids(&folds->kernel_zones, &at, from_ns, until_ns, &first,
-	                                     &last);) {
+	for (size_t at = 0;
+	     !err && next_ids(&folds->kernel_zones, &at, from_ns, until_ns, &first, &last);) {
 		code = wt_db_bind(query, "iiii", first, last, from_ns, until_ns);
 		while (code == SQLITE_OK && !err && (code = sqlite3_step(query)) == SQLITE_ROW) {
 			uint32_t idx = wt_map_get(&folds->config_of,
@@ -205,9 +207,10 @@ static int read_execs(struct wt_run *run, int64_t device_id, int64_t from_ns, in
 
 static int read_memsets(struct wt_run *run, int64_t device_id, int64_t from_ns, int64_t until_ns)
 {
-	static const char sql[] = "SELECT start_ns, end_ns FROM copy WHERE copy_id BETWEEN ?1 AND ?2 "
-	                          "AND is_memset AND device_id = ?5 AND end_ns > start_ns AND "
-	                          "start_ns < ?4 AND end_ns > ?3";
+	static const char sql[] =
+	        "SELECT start_ns, end_ns FROM copy WHERE copy_id BETWEEN ?1 AND ?2 "
+	        "AND is_memset AND device_id = ?5 AND end_ns > start_ns AND "
+	        "start_ns < ?4 AND end_ns > ?3";
 	struct wt_folds *folds = run->folds;
 	int64_t first, last;
 	sqlite3_stmt *query = NULL;
@@ -269,7 +272,8 @@ static int add_profiled(struct wt_run *run, sqlite3_stmt *row)
 		folds->profiled_room = room;
 	}
 #define KNOWN(column)                                                                              \
-	(sqlite3_column_type(row, column) == SQLITE_NULL ? -1.0 : sqlite3_column_double(row, column))
+	(sqlite3_column_type(row, column) == SQLITE_NULL ? -1.0                                    \
+	                                                 : sqlite3_column_double(row, column))
 	folds->profiled[folds->profiled_count++] = (struct wt_profiled){
 	        .config_idx = idx,
 	        .duration_ns = sqlite3_column_int64(row, 1),
@@ -289,7 +293,8 @@ static int join_zone(struct wt_run *run, size_t zone)
 	static const char sql[] =
 	        "SELECT e.config_id, e.end_ns - e.start_ns, p.active_sum, p.elapsed, p.warps_avg, "
 	        "p.tensor_avg, p.dram_bytes FROM kernel_exec e JOIN profile_launch p ON "
-	        "p.process_id = e.process_id AND p.launch_seq = e.launch_seq WHERE e.exec_id BETWEEN "
+	        "p.process_id = e.process_id AND p.launch_seq = e.launch_seq WHERE e.exec_id "
+	        "BETWEEN "
 	        "?1 AND ?2 AND e.graph_id IS NULL AND e.end_ns > e.start_ns ORDER BY e.exec_id";
 	sqlite3_stmt *query = NULL;
 	int err = prepare(run, sql, &query);

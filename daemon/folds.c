@@ -241,8 +241,8 @@ static int feed_samples(struct wt_run *run, struct wt_device_fold *device, size_
 		                                    folds->fold_samples[stretch - 1].end_ns
 		                          : 0;
 		/* What overlaps one that is in is somebody else's, or the clock was set. */
-		bool is_good = wt_bucket_takes(sample) &&
-		               (int64_t)sample->start_ns >= device->until_ns;
+		bool is_good =
+		        wt_bucket_takes(sample) && (int64_t)sample->start_ns >= device->until_ns;
 
 		if (stretch && (!is_good || hole_ns > sample->duration_ns)) {
 			err = feed_stretch(run, device, stretch, &at);
@@ -267,7 +267,8 @@ static int feed_chunk(struct wt_run *run, struct wt_device_fold *device, size_t 
 	if (!count)
 		return 0;
 	from_ns = (int64_t)samples[0].start_ns - MARGIN_NS;
-	until_ns = (int64_t)samples[count - 1].start_ns + samples[count - 1].duration_ns + MARGIN_NS;
+	until_ns =
+	        (int64_t)samples[count - 1].start_ns + samples[count - 1].duration_ns + MARGIN_NS;
 	err = wt_folds_read_kernels(run, device, from_ns, until_ns);
 	if (!err)
 		err = feed_samples(run, device, count);
@@ -287,10 +288,11 @@ static int remove_oldest(struct wt_run *run)
 	for (const struct wt_device_fold *at = folds->devices; at; at = at->next)
 		if (at->chunk_id < folded)
 			folded = at->chunk_id;
-	code = sqlite3_prepare_v2(run->db,
-	                          "SELECT chunk_id, samples, length(data) FROM sample_chunk ORDER BY "
-	                          "chunk_id LIMIT 1",
-	                          -1, &query, NULL);
+	code = sqlite3_prepare_v2(
+	        run->db,
+	        "SELECT chunk_id, samples, length(data) FROM sample_chunk ORDER BY "
+	        "chunk_id LIMIT 1",
+	        -1, &query, NULL);
 	while (code == SQLITE_OK && !err && run->sample_bytes > folds->sample_keep_bytes &&
 	       (code = sqlite3_step(query)) == SQLITE_ROW) {
 		int64_t chunk_id = sqlite3_column_int64(query, 0);
@@ -301,12 +303,13 @@ static int remove_oldest(struct wt_run *run)
 		code = sqlite3_reset(query);
 		if (chunk_id > folded)
 			break;
-		snprintf(text, sizeof(text), "%lld",
-		         (long long)(wt_db_int(run->db,
-		                               "SELECT CAST(value AS INTEGER) FROM meta WHERE key = "
-		                               "'samples_removed'",
-		                               0) +
-		                     samples));
+		snprintf(
+		        text, sizeof(text), "%lld",
+		        (long long)(wt_db_int(run->db,
+		                              "SELECT CAST(value AS INTEGER) FROM meta WHERE key = "
+		                              "'samples_removed'",
+		                              0) +
+		                    samples));
 		err = wt_run_set_meta(run, "samples_removed", text);
 		if (!err)
 			err = wt_store_run(run, WT_SQL_CHUNK_REMOVE, "i", chunk_id);
@@ -373,7 +376,8 @@ static int64_t settled_ns(const struct wt_run *run, int64_t device_id, bool is_o
 	return sweep ? wt_overlap_settled_ns(sweep->overlap) : INT64_MIN + MARGIN_NS;
 }
 
-static int feed_device(struct wt_run *run, struct wt_device_fold *device, bool is_over, bool *ret_more)
+static int feed_device(struct wt_run *run, struct wt_device_fold *device, bool is_over,
+                       bool *ret_more)
 {
 	size_t count = 0;
 	int rc = next_chunk(run, device, settled_ns(run, device->device_id, is_over), &count);

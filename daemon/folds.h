@@ -53,7 +53,8 @@ struct wt_device_fold {
 	int64_t device_id, chunk_id; /* of the last chunk that is in it; 0: none */
 	int64_t until_ns; /* INT64_MIN: nothing is in it */
 	int64_t skipped; /* samples that were not given to it */
-	struct wt_map dense_of; /* index of a configuration + 1 -> its number in the fold; 0: memsets */
+	struct wt_map
+	        dense_of; /* index of a configuration + 1 -> its number in the fold; 0: memsets */
 	uint32_t *config_of; /* and back */
 	size_t dense_count, dense_room;
 	bool is_saved; /* the file has what it says */

@@ -31,7 +31,7 @@ EXTRA_DIST += daemon/wavetapd.service.in
 
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
 daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record \
-	tests/unit/test_sampled
+	tests/unit/test_sampled tests/unit/test_folds
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
@@ -40,6 +40,8 @@ tests_unit_test_store_SOURCES = tests/unit/test_store.c $(synth_sources)
 tests_unit_test_store_LDADD = libwtschema.a $(SQLITE_LIBS) -lm
 tests_unit_test_sampled_SOURCES = tests/unit/test_sampled.c $(synth_sources)
 tests_unit_test_sampled_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
+tests_unit_test_folds_SOURCES = tests/unit/test_folds.c tests/unit/fold_data.c tests/unit/fold_data.h $(synth_sources)
+tests_unit_test_folds_LDADD = $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 tests_unit_test_record_SOURCES = tests/unit/test_record.c $(synth_sources)
 tests_unit_test_record_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 

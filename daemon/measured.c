@@ -68,7 +68,8 @@ static double clock_of(const struct wt_run *run, int64_t device_id)
 	if (n < SLOPE_LAUNCHES_MIN || longest < SLOPE_SPREAD_MIN * shortest)
 		return most;
 	slope = (n * xy - x * y) / (n * xx - x * x);
-	if (!isfinite(slope) || slope <= 0 || (most > 0 && (slope > 1.02 * most || slope < 0.1 * most)))
+	if (!isfinite(slope) || slope <= 0 ||
+	    (most > 0 && (slope > 1.02 * most || slope < 0.1 * most)))
 		return most;
 	return slope;
 }
@@ -82,9 +83,8 @@ static void add_launch(struct sums *sums, const struct wt_profiled *p)
 	sums->active += p->active_sum;
 	sums->warps += p->warps;
 	sums->tensor = p->tensor < 0 || sums->tensor < 0 ? -1.0 : sums->tensor + p->tensor;
-	sums->dram_bytes = p->dram_bytes < 0 || sums->dram_bytes < 0
-	                           ? -1.0
-	                           : sums->dram_bytes + p->dram_bytes;
+	sums->dram_bytes =
+	        p->dram_bytes < 0 || sums->dram_bytes < 0 ? -1.0 : sums->dram_bytes + p->dram_bytes;
 	sums->ratio += ratio;
 	sums->ratio2 += ratio * ratio;
 }
@@ -120,10 +120,10 @@ static void profiled_side(const struct sums *sums, double clock, struct side *re
 	}
 	ret->is_measured = true;
 	ret->reason = NULL;
-	ret->measured = (struct wt_evidence_measured){
-	        .evidence = WT_EVIDENCE_PROFILED,
-	        .active_sms = active,
-	        .error_sms = active * fmax(error, PROFILED_ERROR_MIN)};
+	ret->measured = (struct wt_evidence_measured){.evidence = WT_EVIDENCE_PROFILED,
+	                                              .active_sms = active,
+	                                              .error_sms = active *
+	                                                           fmax(error, PROFILED_ERROR_MIN)};
 	ret->warps_per_sm = per(sums->warps, cycles);
 	ret->tensor_share = per(sums->tensor, cycles);
 	ret->dram_bytes_per_ns = per(sums->dram_bytes, (double)sums->time_ns);
@@ -212,9 +212,10 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 	                                           : WT_EVIDENCE_SAMPLED),
 	                  (int64_t)is_used, side->reason, side->launches, side->time_ns);
 	{
-		const double values[] = {rates.active_sms, side->measured.error_sms,
-		                         rates.underfill_sms, rates.wave_sms, rates.wave_max_sms,
-		                         rates.straggle_sms, rates.ramp_sms};
+		const double values[] = {rates.active_sms,    side->measured.error_sms,
+		                         rates.underfill_sms, rates.wave_sms,
+		                         rates.wave_max_sms,  rates.straggle_sms,
+		                         rates.ramp_sms};
 
 		for (int i = 0; i < 7 && code == SQLITE_OK; i++)
 			code = bind_real(s, 7 + i, is_known, values[i]);
@@ -233,8 +234,9 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 		                         is_known ? wt_bound_name(side->measured.bound) : NULL, -1,
 		                         SQLITE_STATIC);
 	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 20, is_known && rates.has_form ? forms[rates.form] : NULL,
-		                         -1, SQLITE_STATIC);
+		code = sqlite3_bind_text(s, 20,
+		                         is_known && rates.has_form ? forms[rates.form] : NULL, -1,
+		                         SQLITE_STATIC);
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(s, 21, side->joint_time_ns);
 	if (code == SQLITE_OK)
@@ -353,16 +355,16 @@ static int write_device(struct wt_run *run, int64_t device_id, struct wt_device_
 
 		if (config->key.device_id != device_id)
 			continue;
-		dense = device && summary.state == WT_FOLD_OK
-		                ? wt_map_get(&device->dense_of, i + 1)
-		                : WT_MAP_NONE;
+		dense = device && summary.state == WT_FOLD_OK ? wt_map_get(&device->dense_of, i + 1)
+		                                              : WT_MAP_NONE;
 		if (dense != WT_MAP_NONE)
 			wt_fold_result(device->fold, dense, &result);
 		sampled_side(&result, &sampled);
 		profiled_side(&sums[i], clock, &profiled);
 		err = write_config(run, config, &sampled, &profiled);
 		if (!err && sampled.is_measured && result.bins)
-			err = write_profile(run, config->config_id, device->fold, dense, result.bins);
+			err = write_profile(run, config->config_id, device->fold, dense,
+			                    result.bins);
 	}
 	return err;
 }
