@@ -105,7 +105,7 @@ fails 3 'no block is whole' "a head alone" "$work/head.wtrec"
 head -c 1000 "$sample" >"$work/cut.wtrec"
 fails 3 'no block is whole' "cut in its first block" "$work/cut.wtrec"
 # Version 3, whose checksum an older program may not know: the version is what is told.
-{ head -c 8 "$sample" && printf '\003' && tail -c +10 "$sample"; } >"$work/newer.wtrec"
+{ head -c 8 "$sample" && printf '\004' && tail -c +10 "$sample"; } >"$work/newer.wtrec"
 fails 1 'made by a newer wavetap (format 4' "a newer version" "$work/newer.wtrec"
 { cat "$sample" && echo x; } >"$work/longer.wtrec"
 "$wavetap" import --force -o "$run" "$work/longer.wtrec" >"$work/out" 2>"$work/err"

@@ -2,7 +2,8 @@
  * test_folds.c - the recorded run of tests/data/fold through the real daemon: its kernels by one segment,
  * its samples by another, and what the run file says was measured, against truth.
  *
- *   1. live, and the daemon killed again and again: the same, and as the truth says
+ *   1. live, and the daemon killed again and again: as the truth says; recordings of both, imported, give
+ *      the same rows
  *   2. launches under the profiler: the SM clock from the counters' time, and active SMs
  *   3. analyze changes nothing; check finds it sound
  *   4. raw samples beyond WAVETAP_SAMPLE_KEEP go, what was measured stays
@@ -111,9 +112,8 @@ static void produce_kernels(size_t step, const char *record_dir)
 
 static void produce_samples(const char *record_dir)
 {
-	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER,
-	                                .cells = {2, 4096},
-	                                .record_dir = record_dir};
+	struct synth_options options = {
+	        .producer = WT_PRODUCER_SAMPLER, .cells = {2, 4096}, .record_dir = record_dir};
 	struct wt_sample samples[2];
 	struct synth s;
 
@@ -130,8 +130,7 @@ static void produce_samples(const char *record_dir)
 			        .start_ns = (uint64_t)from->start_ns,
 			        .duration_ns = (uint32_t)ns,
 			        .elapsed_cycles = elapsed,
-			        .active_avg =
-			                (float)(from->mean[WT_FOLD_ACTIVE] / SMS * elapsed),
+			        .active_avg = (float)(from->mean[WT_FOLD_ACTIVE] / SMS * elapsed),
 			        .active_max = (float)elapsed,
 			        .warps = WT_SAMPLE_UNKNOWN,
 			        .tensor = WT_SAMPLE_UNKNOWN,
@@ -146,29 +145,35 @@ static void produce_samples(const char *record_dir)
 	synth_finish(&s);
 }
 
-static pid_t start(void (*produce)(size_t, const char *), size_t step)
+static char records[600]; /* "" = no recordings */
+
+static pid_t start(bool is_sampler, size_t step)
 {
+	const char *record_dir = records[0] ? records : NULL;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		if (produce)
-			produce(step, NULL);
+		if (is_sampler)
+			produce_samples(record_dir);
 		else
-			produce_samples(NULL);
+			produce_kernels(step, record_dir);
 		_exit(0);
 	}
 	return pid;
 }
 
 /* A program and its sampler, beside the daemon, which is killed now and then if asked. */
-static void record(size_t step, bool is_killed)
+static void record(size_t step, bool is_killed, bool is_recorded)
 {
 	pid_t pids[2], daemon = -1;
 	int kills = 0, status;
 
 	synth_folder(folder);
-	pids[0] = start(produce_kernels, step);
-	pids[1] = start(NULL, 0);
+	records[0] = '\0';
+	if (is_recorded)
+		snprintf(records, sizeof(records), "%s/records", folder);
+	pids[0] = start(false, step);
+	pids[1] = start(true, 0);
 	for (int i = 0; i < 2; i++) {
 		while (waitpid(pids[i], &status, WNOHANG) == 0) {
 			if (daemon < 0)
@@ -263,7 +268,8 @@ static void check_profiled(void)
 		double active;
 
 		snprintf(sql, sizeof(sql),
-		         "SELECT active_sms FROM measured JOIN config USING (config_id) WHERE grid_x "
+		         "SELECT active_sms FROM measured JOIN config USING (config_id) WHERE "
+		         "grid_x "
 		         "= %s AND evidence = 'profiled'",
 		         data.configs[i]);
 		active = query_real(sql);
@@ -286,11 +292,51 @@ static int wavetap(const char *arguments, const char *output)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Rows of a table that are in one of two files alone. */
+static int64_t differing(const char *other, const char *table)
+{
+	char sql[1500];
+	sqlite3_stmt *row = NULL;
+	sqlite3 *db = NULL;
+	int64_t count = -1;
+
+	sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL);
+	snprintf(sql, sizeof(sql), "ATTACH '%s' AS other", other);
+	sqlite3_exec(db, sql, NULL, NULL, NULL);
+	snprintf(sql, sizeof(sql),
+	         "SELECT (SELECT count(*) FROM (SELECT * FROM main.%s EXCEPT SELECT * FROM "
+	         "other.%s)) + (SELECT count(*) FROM (SELECT * FROM other.%s EXCEPT SELECT * FROM "
+	         "main.%s)) + 1000000 * ((SELECT count(*) FROM main.%s) = 0)",
+	         table, table, table, table, table);
+	if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) == SQLITE_OK &&
+	    sqlite3_step(row) == SQLITE_ROW)
+		count = sqlite3_column_int64(row, 0);
+	sqlite3_finalize(row);
+	sqlite3_close(db);
+	return count;
+}
+
+/* Live and killed: the recordings of program and sampler give the same file. */
+static void check_import(void)
+{
+	static const char *const tables[] = {"sampler",        "sample_chunk",  "sm_bucket",
+	                                     "fold",           "measured",      "measured_profile",
+	                                     "profile_launch", "profile_count", "kernel_exec"};
+	char command[1300], imported[600];
+
+	snprintf(imported, sizeof(imported), "%s/imported.db", folder);
+	snprintf(command, sizeof(command), "import -o %s %s/*.wtrec", imported, records);
+	is_i64(wavetap(command, "import.out"), 0, "both recordings are imported");
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		is_i64(differing(imported, tables[i]), 0, tables[i]);
+}
+
 static void test_plain(void)
 {
 	char command[1200];
 
-	record(1, false);
+	record(1, false, true);
+	check_import();
 	check_truth("live");
 	check_rows();
 	check_profiled();
@@ -318,7 +364,8 @@ static void test_plain(void)
 
 static void test_killed(void)
 {
-	record(1, true);
+	record(1, true, true);
+	check_import();
 	check_truth("killed");
 	check_rows();
 	is_i64(query("SELECT sum(samples) FROM sample_chunk"),
@@ -329,12 +376,13 @@ static void test_killed(void)
 static void test_keep(void)
 {
 	setenv("WAVETAP_SAMPLE_KEEP", "30KiB", 1);
-	record(1, false);
+	record(1, false, false);
 	unsetenv("WAVETAP_SAMPLE_KEEP");
 	check_truth("with few raw samples");
 	ok(query("SELECT sum(length(data)) <= 30720 FROM sample_chunk") != 0, "few bytes are kept");
 	ok(query("SELECT count(*) FROM meta WHERE key = 'samples_removed'") == 1, "that is told");
-	is_i64(query("SELECT ifnull(sum(samples), 0) + (SELECT CAST(value AS INTEGER) FROM meta WHERE "
+	is_i64(query("SELECT ifnull(sum(samples), 0) + (SELECT CAST(value AS INTEGER) FROM meta "
+	             "WHERE "
 	             "key = 'samples_removed') FROM sample_chunk"),
 	       query("SELECT samples_stored FROM sampler"), "stored = kept + removed");
 	synth_folder_remove(folder);
@@ -342,7 +390,7 @@ static void test_keep(void)
 
 static void test_foreign(void)
 {
-	record(2, false); /* every other kernel is somebody else's */
+	record(2, false, false); /* every other kernel is somebody else's */
 	is_i64(query("SELECT count(*) FROM fold WHERE reason IS NOT NULL"), 1, "the fold says why");
 	is_i64(query("SELECT count(*) FROM measured WHERE evidence = 'sampled'"), 0,
 	       "nothing is attributed");
