@@ -10,7 +10,9 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
-	analysis/evidence.c analysis/evidence.h analysis/fold.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
+	analysis/evidence.c analysis/evidence.h analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_internal.h \
+	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c analysis/fold_solve.c \
+	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
 	analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
 	analysis/phase.c analysis/phase.h analysis/ranges.c analysis/ranges.h \
 	analysis/steps.c analysis/steps.h analysis/steps_anchor.c analysis/steps_internal.h \
@@ -48,6 +50,11 @@ tests_unit_test_wave_SOURCES = tests/unit/test_wave.c tests/tap.h
 tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h
 tests_unit_test_whatif_LDADD = libwtanalysis.a -lm
+
+check_PROGRAMS += tests/unit/test_fold_data
+TESTS += tests/unit/test_fold_data
+tests_unit_test_fold_data_SOURCES = tests/unit/test_fold_data.c tests/unit/fold_data.c tests/unit/fold_data.h tests/tap.h
+tests_unit_test_fold_data_LDADD = libwtanalysis.a $(ZLIB_LIBS) -lm
 
 check_PROGRAMS += tests/unit/test_schedule tests/unit/test_schedule_ticks
 TESTS += tests/unit/test_schedule tests/unit/test_schedule_ticks

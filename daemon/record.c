@@ -153,6 +153,10 @@ static int continue_file(struct wt_process *process, const char **ret_what)
 	*ret_what = "can't be continued";
 	if (ftruncate(record->fd, (off_t)record->bytes))
 		return -errno;
+	/* Of an earlier version: an old reader must not take what comes now for damage. */
+	wt_recording_make_head(&head, process->mapped.header.uuid, head.created_ns);
+	if (pwrite(record->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return -EIO;
 	if (last.block_idx == UINT32_MAX)
 		return 0;
 	memcpy(record->recorded, last.end_pos, sizeof(record->recorded));
@@ -295,6 +299,9 @@ static void fill_process(const struct wt_process *process, struct wt_recording_p
 	        .rank = h->rank,
 	        .local_rank = h->local_rank,
 	        .world_size = h->world_size,
+	        .producer = h->producer,
+	        .profile_launches = h->profile_launches,
+	        .sample_interval_ns = h->sample_interval_ns,
 	};
 #define COPY(field) snprintf(ret->field, sizeof(ret->field), "%s", h->field)
 	COPY(boot_id);

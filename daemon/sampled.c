@@ -71,6 +71,7 @@ int wt_sampled_load(struct wt_process *process)
 	if (!sampled)
 		return -ENOMEM;
 	process->sampled = sampled;
+	process->run->is_measured = true;
 	sampled->device_id = WT_DB_NULL;
 	err = read_row(process, sampled);
 	return err == -ENOENT ? insert_row(process, sampled) : err;
