@@ -196,8 +196,8 @@ static int look_back(struct wt_fold *fold, const struct wt_fold_sample *sample, 
 	return 0;
 }
 
-static void count_sample(struct wt_fold *fold, const struct wt_fold_sample *sample,
-                         const double *y, double length_ns)
+static void count_sample(struct wt_fold *fold, const struct wt_fold_sample *sample, const double *y,
+                         double length_ns)
 {
 	const struct fold_row *row = &fold->row;
 	double clock = sample->mean[WT_FOLD_CLOCK];
@@ -345,7 +345,8 @@ static int add_stretch(struct wt_fold *fold, const struct wt_fold_kernel *kernel
 	err = prepare(fold, kernels, kernel_count, samples[0].start_ns + fold->offset_ns,
 	              samples[sample_count - 1].end_ns + fold->offset_ns);
 	for (size_t i = 0; i < sample_count && !err; i++) {
-		err = one_sample(fold, &samples[i], positions, do_add, do_look && fold->solution.map);
+		err = one_sample(fold, &samples[i], positions, do_add,
+		                 do_look && fold->solution.map);
 		if (err || i % MOVE_SAMPLES)
 			continue;
 		err = keep_within(fold);

@@ -74,11 +74,13 @@ static int choose_rows(struct search *search)
 				const struct wt_fold_sample *sample = &stretch->samples[i];
 
 				if (sample->mean[WT_FOLD_ACTIVE] < 0 ||
-				    !(is_active(fold, sample) || (i && is_active(fold, sample - 1)) ||
-				      (i + 1 < stretch->sample_count && is_active(fold, sample + 1))))
+				    !(is_active(fold, sample) ||
+				      (i && is_active(fold, sample - 1)) ||
+				      (i + 1 < stretch->sample_count &&
+				       is_active(fold, sample + 1))))
 					continue;
-				if (pass && count * FINE_ROWS / active !=
-				                    (count + 1) * FINE_ROWS / active)
+				if (pass &&
+				    count * FINE_ROWS / active != (count + 1) * FINE_ROWS / active)
 					search->rows[search->row_count++] =
 					        (struct chosen){(uint32_t)s, (uint32_t)i};
 				count++;
@@ -218,7 +220,8 @@ static int add_rows(struct search *search, int64_t offset_ns, double *ret_square
 	if (fold_normal_grow(&search->normal, search->columns) == FOLD_NONE)
 		return -ENOMEM;
 	for (size_t i = 0; i < search->row_count; i += search->stride) {
-		const struct fold_waiting *waiting = &search->fold->waiting[search->rows[i].stretch];
+		const struct fold_waiting *waiting =
+		        &search->fold->waiting[search->rows[i].stretch];
 		const struct wt_fold_sample *sample = &waiting->samples[search->rows[i].sample];
 		double ns = (double)(sample->end_ns - sample->start_ns);
 		double y = sample->mean[WT_FOLD_ACTIVE] * ns;
@@ -281,7 +284,8 @@ static int scan(struct search *search, struct candidate *candidates, size_t *ret
 		struct candidate found = {(int64_t)i * COARSE_NS - max_ns, square[i], NULL};
 		size_t at = count;
 
-		if ((i && square[i - 1] < square[i]) || (i + 1 < steps && square[i + 1] <= square[i]))
+		if ((i && square[i - 1] < square[i]) ||
+		    (i + 1 < steps && square[i + 1] <= square[i]))
 			continue;
 		while (at && candidates[at - 1].square > found.square)
 			at--;

@@ -75,8 +75,8 @@ static void warm_start(const struct fold_solution *old, const struct fold_soluti
 }
 
 /* b of one right-hand side, merged. */
-static void take_rhs(const struct wt_fold *fold, const struct fold_solution *solution,
-                     size_t which, double *b)
+static void take_rhs(const struct wt_fold *fold, const struct fold_solution *solution, size_t which,
+                     double *b)
 {
 	memset(b, 0, solution->count * sizeof(*b));
 	for (size_t u = 0; u < solution->unknowns; u++)
@@ -114,13 +114,12 @@ static void explain(struct wt_fold *fold, const struct fold_solution *solution, 
 
 	left += idle;
 	fold->residual = variance > 0 ? left / variance : 0;
-	fold->rms_share = fold->square[WT_FOLD_ACTIVE] > 0
-	                          ? sqrt(left / fold->square[WT_FOLD_ACTIVE])
-	                          : 0;
+	fold->rms_share =
+	        fold->square[WT_FOLD_ACTIVE] > 0 ? sqrt(left / fold->square[WT_FOLD_ACTIVE]) : 0;
 	fold->explained_sm_ns = 0;
 	for (size_t u = 0; u < solution->unknowns; u++)
-		fold->explained_sm_ns += fold->normal.time_ns[u] *
-		                         solution->x[WT_FOLD_ACTIVE][solution->map[u]];
+		fold->explained_sm_ns +=
+		        fold->normal.time_ns[u] * solution->x[WT_FOLD_ACTIVE][solution->map[u]];
 }
 
 static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
@@ -367,9 +366,8 @@ static double error_of(const struct mean *mean, int channel)
 		square += mean->probe[k] * mean->probe[k];
 	noise = FOLD_STUDENT * mean->fold->sigma[channel] * mean->sigma_factor *
 	        sqrt(square / FOLD_PROBES) / mean->time_ns;
-	shift = channel == WT_FOLD_ACTIVE
-	                ? mean->shift * align_error_ns(mean->fold) / mean->time_ns
-	                : 0;
+	shift = channel == WT_FOLD_ACTIVE ? mean->shift * align_error_ns(mean->fold) / mean->time_ns
+	                                  : 0;
 	return sqrt(noise * noise + shift * shift);
 }
 
@@ -414,8 +412,7 @@ static void add_joint(const struct wt_fold *fold, uint32_t config, struct mean *
 	}
 }
 
-static void joint_result(const struct wt_fold *fold, uint32_t config,
-                         struct wt_fold_result *result)
+static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *result)
 {
 	struct mean mean = {.fold = fold, .sigma_factor = 1};
 
@@ -496,7 +493,8 @@ void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active
 	last = fold->solution.map[block->first + block->bins - 1];
 	for (uint32_t i = first; i <= last; i++) {
 		struct mean mean = {.fold = fold, .sigma_factor = 1};
-		double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
+		double square =
+		        block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
 		double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
 
 		add_unknown(&mean, i, 1);

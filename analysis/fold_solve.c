@@ -88,9 +88,10 @@ static bool many_step(const struct many *many, double tolerance, double *x)
 		for (size_t w = 0; w < width; w++)
 			many->scale[w] += many->p[i * width + w] * many->q[i * width + w];
 	for (size_t w = 0; w < width; w++)
-		many->scale[w] = many->scale[w] > 0 && many->rz[w] > tolerance * tolerance * many->first[w]
-		                         ? many->rz[w] / many->scale[w]
-		                         : 0;
+		many->scale[w] =
+		        many->scale[w] > 0 && many->rz[w] > tolerance * tolerance * many->first[w]
+		                ? many->rz[w] / many->scale[w]
+		                : 0;
 	for (size_t i = 0; i < count; i++)
 		for (size_t w = 0; w < width; w++) {
 			x[i * width + w] += many->scale[w] * many->p[i * width + w];
@@ -141,10 +142,17 @@ int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const
 {
 	size_t all = matrix->count * width;
 	double *scratch = malloc((4 * all + 3 * width + 1) * sizeof(*scratch));
-	struct many many = {matrix,         is_free,           extra,
-	                    width,          scratch,           scratch + all,
-	                    scratch + 2 * all, scratch + 3 * all, scratch + 4 * all,
-	                    scratch + 4 * all + width, scratch + 4 * all + 2 * width};
+	struct many many = {matrix,
+	                    is_free,
+	                    extra,
+	                    width,
+	                    scratch,
+	                    scratch + all,
+	                    scratch + 2 * all,
+	                    scratch + 3 * all,
+	                    scratch + 4 * all,
+	                    scratch + 4 * all + width,
+	                    scratch + 4 * all + 2 * width};
 
 	if (!scratch)
 		return -ENOMEM;
@@ -161,7 +169,8 @@ struct bounded {
 	const struct fold_matrix *matrix;
 	const double *b;
 	double upper; /* of an unknown */
-	double *gradient, *down, *step, *start; /* M x - b, the same with other sign, and two more */
+	double *gradient, *down, *step,
+	        *start; /* M x - b, the same with other sign, and two more */
 	bool *is_free;
 	double limit; /* of a gradient, squared, over the diagonal */
 };
@@ -254,9 +263,15 @@ int fold_solve_bounded(const struct fold_matrix *matrix, const double *b, double
 	size_t count = matrix->count;
 	double *scratch = malloc((4 * count + 1) * sizeof(*scratch));
 	bool *is_free = malloc((count + 1) * sizeof(*is_free));
-	struct bounded bounded = {
-	        matrix, b, upper, scratch, scratch + count, scratch + 2 * count, scratch + 3 * count,
-	        is_free, 0};
+	struct bounded bounded = {matrix,
+	                          b,
+	                          upper,
+	                          scratch,
+	                          scratch + count,
+	                          scratch + 2 * count,
+	                          scratch + 3 * count,
+	                          is_free,
+	                          0};
 	int err = scratch && is_free ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count; i++)

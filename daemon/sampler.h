@@ -150,6 +150,8 @@ struct wt_pm {
 	size_t hardware_bytes;
 	uint8_t *image;
 	size_t image_bytes, image_read; /* samples of it that were delivered */
+	uint64_t image_first_ns; /* start of the first of them */
+	bool is_overwriting; /* decoding does not add to the image */
 	bool is_running;
 	wtcupti_result result; /* of the last call that failed */
 	const char *call; /* which that was */

@@ -231,11 +231,14 @@ static enum wt_sampler_state sample(struct sampler *s)
 	while (!is_time_up(s)) {
 		struct wt_sampler_plan plan = wt_sampler_policy_next(&s->policy);
 		uint64_t cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID), pause_end_ns;
+		uint64_t start_ns;
 		enum wt_sampler_state state;
 
 		s->stretch = (struct wt_sampler_stretch){0};
 		wt_sampler_watch_arm(s->timeout_ms, false);
+		start_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
 		state = wt_pm_start(&s->pm, plan.interval_ns);
+		start_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC) - start_ns;
 		wt_sampler_watch_arm(0, false);
 		if (state)
 			return state;
@@ -245,6 +248,10 @@ static enum wt_sampler_state sample(struct sampler *s)
 		wt_store_relaxed(&producer->sample_interval_ns, 0);
 		s->stretch.cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 		s->stretch.is_overflow = state == WT_SAMPLER_OVERFLOW;
+		wt_log("stretch: %llu samples every %llu ns, %llu ns of CPU, start took %llu ns%s",
+		       (unsigned long long)s->stretch.samples, (unsigned long long)plan.interval_ns,
+		       (unsigned long long)s->stretch.cpu_ns, (unsigned long long)start_ns,
+		       s->stretch.is_overflow ? ", overflow" : "");
 		wt_add_relaxed(&producer->sample_overflows, s->stretch.is_overflow);
 		if (state != WT_SAMPLER_SAMPLING && state != WT_SAMPLER_OVERFLOW)
 			return state;

@@ -2,8 +2,9 @@
  * sampler_pm.c - CUPTI's PM sampling of one device: takes the counters, starts and stops, decodes.
  *
  * The hardware writes records into a buffer of the driver's; decoding turns them into samples of a
- * counter data image, and each sample is evaluated by itself. The image is emptied when it is half
- * full: the driver fills all of it anew then.
+ * counter data image, and each sample is evaluated by itself. Emptying the image costs as much as it
+ * is large, so that is done when it is half full; should decoding not add to what is there but begin
+ * anew, the first sample's time tells, and the image is emptied every time.
  *
  * Main thread. May block in the driver: the watchdog is armed around everything here.
  */
@@ -301,6 +302,24 @@ static enum wt_sampler_state read_sample(struct wt_pm *pm, size_t index,
 	return WT_SAMPLER_STARTING;
 }
 
+/* Is the first sample still the one that was read? */
+static enum wt_sampler_state check_first(struct wt_pm *pm)
+{
+	struct wtcupti_pm_get_sample_info info = {.struct_size = WTCUPTI_PM_GET_SAMPLE_INFO_BYTES,
+	                                          .object = pm->object,
+	                                          .image = pm->image,
+	                                          .image_bytes = pm->image_bytes};
+	enum wt_sampler_state state = note(pm, "cuptiPmSamplingCounterDataGetSampleInfo",
+	                                   pm->calls.pm_get_sample_info(&info));
+
+	if (state || (pm->image_read && info.start == pm->image_first_ns))
+		return state;
+	pm->is_overwriting |= pm->image_read > 0;
+	pm->image_read = 0;
+	pm->image_first_ns = info.start;
+	return state;
+}
+
 /* Delivers the samples of the image that are new. */
 static enum wt_sampler_state
 read_image(struct wt_pm *pm, void (*deliver)(void *opaque, const struct wt_sample *sample),
@@ -313,6 +332,8 @@ read_image(struct wt_pm *pm, void (*deliver)(void *opaque, const struct wt_sampl
 	enum wt_sampler_state state = note(pm, "cuptiPmSamplingGetCounterDataInfo",
 	                                   pm->calls.pm_get_counter_data_info(&info));
 
+	if (!state && info.completed_samples)
+		state = check_first(pm);
 	while (!state && pm->image_read < info.completed_samples) {
 		struct wt_sample sample;
 
@@ -328,7 +349,6 @@ enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
                                    void *opaque)
 {
 	bool is_overflow = false, is_full;
-	size_t before;
 
 	do {
 		struct wtcupti_pm_decode_data decode = {.struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
@@ -342,11 +362,12 @@ enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
 		is_overflow |= decode.overflow || result == WTCUPTI_ERROR_OUT_OF_MEMORY;
 		if (result && result != WTCUPTI_ERROR_OUT_OF_MEMORY)
 			return note(pm, "cuptiPmSamplingDecodeData", result);
-		before = pm->image_read;
 		state = read_image(pm, deliver, opaque);
+		/* full of nothing that is complete: not to be tried for ever */
 		is_full = !result && decode.stop_reason == WTCUPTI_PM_STOP_IMAGE_FULL &&
-		          (pm->image_read > before || before);
-		if (!state && (is_full || pm->image_read >= IMAGE_SAMPLES / 2))
+		          pm->image_read;
+		if (!state && (is_full || pm->image_read >= IMAGE_SAMPLES / 2 ||
+		               (pm->is_overwriting && pm->image_read)))
 			state = empty_image(pm);
 		if (state)
 			return state;

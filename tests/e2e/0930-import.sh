@@ -176,7 +176,7 @@ is "$(sql "SELECT (SELECT value LIKE '%File name too long' FROM meta WHERE key =
 # ---- full disks, if we may mount some
 cat >"$work/recording-full.sh" <<'END'
 mkdir -p "$work/full" && mount -t tmpfs -o size=64k none "$work/full" || exit 77
-"$wavetap" run --name full --record "$work/full" -- "$app" --launches 60000 --threads 2 --us 2 >/dev/null || exit 1
+"$wavetap" run --name full --sample off --record "$work/full" -- "$app" --launches 60000 --threads 2 --us 2 >/dev/null || exit 1
 cp "$work"/full/*.wtrec "$work/full.wtrec"
 rm "$work"/full/*.wtrec
 "$wavetap" import -o "$work/full/small.db" "$sample" >/dev/null 2>"$work/import.err" && exit 1
