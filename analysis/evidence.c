@@ -70,10 +70,10 @@ static bool form_of(const struct wt_wave_result *model, enum wt_bound bound,
 		*ret_form = WT_WAVE_INDEPENDENT;
 		return true;
 	case WT_BOUND_MEMORY:
-		*ret_form = model->form_sm_ns[WT_WAVE_JITTER] >
-		                            model->form_sm_ns[WT_WAVE_INDEPENDENT]
-		                    ? WT_WAVE_JITTER
-		                    : WT_WAVE_INDEPENDENT;
+		*ret_form =
+		        model->form_sm_ns[WT_WAVE_JITTER] > model->form_sm_ns[WT_WAVE_INDEPENDENT]
+		                ? WT_WAVE_JITTER
+		                : WT_WAVE_INDEPENDENT;
 		return true;
 	case WT_BOUND_UNKNOWN:
 		break;

@@ -21,7 +21,8 @@ static double random_unit(uint64_t *state)
 	return (double)random_below(state, 1u << 30) / (double)(1u << 30);
 }
 
-static struct wt_wave_result judge(int32_t sms, int32_t per_sm, uint32_t blocks, int64_t duration_ns)
+static struct wt_wave_result judge(int32_t sms, int32_t per_sm, uint32_t blocks,
+                                   int64_t duration_ns)
 {
 	struct wt_wave_launch launch = {.duration_ns = duration_ns,
 	                                .grid = {blocks, 1, 1},
@@ -203,7 +204,8 @@ static void test_choose(void)
 	a.error_sms = 4;
 	b.error_sms = 3.96;
 	b.active_sms = 109;
-	ok(wt_evidence_choose(&a, &b, 132, &differ) == &b && differ, "too coarse, and disagreement");
+	ok(wt_evidence_choose(&a, &b, 132, &differ) == &b && differ,
+	   "too coarse, and disagreement");
 	b.error_sms = 4;
 	ok(!wt_evidence_choose(&a, &b, 132, &differ) && differ, "both too coarse: the model");
 	c = sampled(NAN, 1);
