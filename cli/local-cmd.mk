@@ -54,7 +54,8 @@ wavetap_SOURCES = \
 	cli/cmd_diagnose.c \
 	cli/cmd_check.c \
 	cli/cmd_doctor.c cli/doctor.h cli/doctor_cupti.c cli/doctor_data.c cli/doctor_gpu.c \
-	cli/doctor_host.c cli/doctor_install.c cli/doctor_target.c \
+	cli/doctor_host.c cli/doctor_install.c cli/doctor_sampler.c \
+	cli/doctor_target.c \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
@@ -70,6 +71,10 @@ wavetap_SOURCES = \
 	cli/cmd_show.c \
 	cli/cmd_simulate.c \
 	cli/cmd_status.c \
+	cli/run_counters.c \
+	cli/run_counters.h \
+	cli/status_samplers.c \
+	cli/status_samplers.h \
 	cli/cmd_ranks.c \
 	cli/cmd_sms.c \
 	cli/cmd_timeline.c \

@@ -4,6 +4,7 @@
  *   main.c        signals, the loop
  *   start.c       options, settings, lock: everything before it
  *   log.c lock.c  words; one daemon per user, host and data directory
+ *   samplers.c    starts and ends wavetap-sampler
  *   scan.c        finds segments and attaches them
  *   segment_map.c opens and checks one segment; the only code that touches its memory
  *   liveness.c    is the process behind a segment still there?
@@ -571,6 +572,26 @@ bool wt_scan_is_segment_name(const struct wt_daemon *daemon, const char *name);
 /* Removes the file of a process that is done, if it is still the same file. */
 void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);
 
+/* ---- samplers.c */
+
+struct wt_sampler_child;
+
+/* Starts and ends what is due; before the processes that are done are let go. */
+void wt_samplers_step(struct wt_daemon *daemon, int64_t now_ns);
+void wt_samplers_close(struct wt_daemon *daemon);
+
+/* For status. */
+struct wt_sampler_view {
+	const char *run_key;
+	struct wt_device device; /* of one by hand perhaps not known: all 0 */
+	pid_t pid; /* 0: not running */
+	const struct wt_counters *counters; /* NULL: its segment is gone, or not there yet */
+	const char *problem; /* "" = none */
+};
+void wt_samplers_each(const struct wt_daemon *daemon,
+                      void (*tell_one)(void *opaque, const struct wt_sampler_view *view),
+                      void *opaque);
+
 /* ---- control.c */
 
 struct wt_client;
@@ -629,6 +650,7 @@ struct wt_daemon {
 	struct wt_refused *refused;
 	struct wt_client *clients;
 	struct wt_keeper keeper;
+	struct wt_sampler_child *samplers;
 	struct wt_cell *cells; /* WT_BATCH_CELLS */
 	void (*find_processes)(struct wt_daemon *daemon); /* looks for segments, now */
 	int64_t scanned_ns;

@@ -16,10 +16,24 @@ wt_store_libs = libwtstore.a libwtanalysis.a libwtschema.a $(ZLIB_LIBS)
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/scan.c daemon/status.c \
+	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/samplers.c daemon/scan.c \
+	daemon/status.c \
 	daemon/status.h
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetapd_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
+
+# Parts of libwavetap.so, which reads the same facts and makes the same segment.
+bin_PROGRAMS += wavetap-sampler
+sampler_policy_sources = daemon/sampler_policy.c daemon/sampler_policy.h
+wavetap_sampler_SOURCES = \
+	daemon/sampler.c daemon/sampler.h daemon/sampler_device.c daemon/sampler_like.c \
+	daemon/sampler_metrics.c \
+	daemon/sampler_nvml.c daemon/sampler_pm.c daemon/sampler_segment.c daemon/sampler_watch.c \
+	$(sampler_policy_sources) \
+	libintercept/clock_read.c libintercept/cupti_find.c libintercept/device_read.c \
+	libintercept/facts.c libintercept/launcher.c libintercept/libc.c libintercept/log.c \
+	libintercept/module.c libintercept/segment_file.c libintercept/spawn.c
+wavetap_sampler_LDADD = -lm
 
 # A systemd user unit, as an example: copy or link it to ~/.config/systemd/user.
 pkgdata_DATA = daemon/wavetapd.service
@@ -28,6 +42,12 @@ daemon/wavetapd.service: daemon/wavetapd.service.in
 	sed -e 's|@bindir[@]|$(bindir)|g' $(srcdir)/daemon/wavetapd.service.in >$@.tmp && mv -f $@.tmp $@
 CLEANFILES += daemon/wavetapd.service daemon/wavetapd.service.tmp
 EXTRA_DIST += daemon/wavetapd.service.in
+
+check_PROGRAMS += tests/unit/test_sampler_policy
+TESTS += tests/unit/test_sampler_policy
+tests_unit_test_sampler_policy_SOURCES = tests/unit/test_sampler_policy.c tests/tap.h \
+	$(sampler_policy_sources)
+tests_unit_test_sampler_policy_LDADD = -lm
 
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
 daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record \

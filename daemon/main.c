@@ -252,6 +252,7 @@ static void loop(struct wt_daemon *daemon)
 		            (daemon->inotify_fd >= 0 ? SCAN_NS : SCAN_BLIND_NS))
 			wt_scan(daemon, now_ns, false);
 		has_work = wt_daemon_round(daemon, now_ns, daemon->is_stopping);
+		wt_samplers_step(daemon, now_ns);
 		reap(daemon);
 		has_work |= wt_keep_step(daemon);
 		wt_control_poll(daemon, now_ns);
@@ -281,6 +282,7 @@ static void close_all(struct wt_daemon *daemon)
 
 	while (daemon->processes)
 		detach(daemon, daemon->processes);
+	wt_samplers_close(daemon);
 	wt_control_close(daemon);
 	wt_keep_close(daemon);
 	wt_scan_fini(daemon);

@@ -173,6 +173,8 @@ uint32_t wt_sampled_least_length(const struct wt_cell *cell)
 	if (cell->kind == WT_KIND_SAMPLE && cell->count >= 1 && cell->count <= WT_SAMPLES_PER_CELL)
 		return (cell->count - 1u) * (uint32_t)sizeof(struct wt_sample) +
 		       (uint32_t)offsetof(struct wt_sample, reserved);
+	if (cell->kind == WT_KIND_CLOCK)
+		return offsetof(struct wt_clock, reserved);
 	return cell->kind == WT_KIND_GPU_STATE ? offsetof(struct wt_gpu_state, reserved) : 0;
 }
 
@@ -180,8 +182,15 @@ int wt_sampled_drain(struct wt_process *process, const struct wt_cell *cell)
 {
 	struct wt_sample samples[WT_SAMPLES_PER_CELL];
 	struct wt_gpu_state state;
+	struct wt_clock clock;
 	int err = 0;
 
+	/* The clocks of the run are those of its processes. */
+	if (cell->kind == WT_KIND_CLOCK) {
+		memcpy(&clock, cell->payload, sizeof(clock));
+		process->clock_ns = (int64_t)clock.realtime_ns;
+		return 0;
+	}
 	if (cell->kind == WT_KIND_GPU_STATE) {
 		memcpy(&state, cell->payload, sizeof(state));
 		return drain_gpu_state(process, &state);

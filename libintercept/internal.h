@@ -32,6 +32,7 @@
 #include <time.h>
 
 #include "schema/wt_api.h"
+#include "schema/wt_paths.h"
 #include "schema/wt_segment.h"
 
 #define WT_EXPORT __attribute__((visibility("default")))
@@ -117,7 +118,7 @@ void wt_register_exit(void);
 /* Makes and maps a file of about `bytes`, with its header but for the magic. 0 and the mapping, or
  * -errno and nothing left behind. */
 int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, uint64_t bytes,
-                         void **ret_map);
+                         char ret_path[WT_PATH_BYTES], void **ret_map);
 /* The view of such a mapping, without a name table. */
 void wt_segment_file_view(void *map, struct wt_view *view);
 

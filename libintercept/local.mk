@@ -11,6 +11,7 @@ libwavetap_so_SOURCES = \
 	libintercept/cuda_abi.h \
 	libintercept/cuda_driver_abi.h \
 	libintercept/cupti_abi.h \
+	libintercept/cupti_profiler_abi.h \
 	libintercept/cupti_exports.def \
 	libintercept/capture.c \
 	libintercept/device.c \

@@ -49,11 +49,12 @@ static int make(struct wt_view **ret_view, char *data_dir)
 {
 	int err = wt_path_data_dir(data_dir);
 	struct wt_segment_header *header;
+	char path[WT_PATH_BYTES];
 	void *map = NULL;
 
 	if (!err)
 		err = wt_segment_file_make(data_dir, WT_PRODUCER_APPLICATION,
-		                           WT_SEGMENT_BYTES_DEFAULT, &map);
+		                           WT_SEGMENT_BYTES_DEFAULT, path, &map);
 	if (err)
 		return err;
 	header = map;

@@ -110,9 +110,9 @@ static int reserve(int fd, uint64_t *bytes)
 }
 
 /* Makes and maps the file. 0 and the mapping, or -errno and nothing left behind. */
-static int make_file(const char *data_dir, uint64_t *bytes, void **ret_map)
+static int make_file(const char *data_dir, uint64_t *bytes, char path[WT_PATH_BYTES],
+                     void **ret_map)
 {
-	char path[WT_PATH_BYTES];
 	void *map = MAP_FAILED;
 	int err = segment_path(path, data_dir);
 	int fd;
@@ -141,7 +141,7 @@ static int make_file(const char *data_dir, uint64_t *bytes, void **ret_map)
 }
 
 int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, uint64_t bytes,
-                         void **ret_map)
+                         char ret_path[WT_PATH_BYTES], void **ret_map)
 {
 	struct wt_segment_header *header;
 	void *map = NULL;
@@ -150,7 +150,7 @@ int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, u
 	bytes = choose_bytes(producer, bytes);
 	if (!bytes)
 		return -ENOSPC;
-	err = make_file(data_dir, &bytes, &map);
+	err = make_file(data_dir, &bytes, ret_path, &map);
 	if (err)
 		return err;
 	header = map;

@@ -100,6 +100,7 @@ static void device_init(struct fake_device *device, int place, int ordinal)
 	device->attribute[WTCU_DEVICE_MULTIPROCESSOR_COUNT] = (int)strtol(sms, NULL, 10);
 	attributes_override(device);
 	device->ordinal = (uint32_t)ordinal;
+	device->place = place;
 	device->sm_count = device->attribute[WTCU_DEVICE_MULTIPROCESSOR_COUNT];
 	device->memory_bytes = 143771ull << 20;
 	snprintf(device->name, sizeof(device->name), "%.*s",
@@ -272,6 +273,7 @@ struct fake_ctx *fake_ctx_new(struct fake_device *device, const struct fake_ctx 
 		abort();
 	ctx->device = device;
 	ctx->id = ++ctx_last_id;
+	fake_count(FAKE_CONTEXTS);
 	ctx->flags = like->flags;
 	ctx->sm_first = like->sm_first;
 	ctx->sm_count = like->sm_count;

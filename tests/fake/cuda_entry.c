@@ -49,12 +49,17 @@ static void lock_give(void)
 
 void fake_wait_until(int64_t when_ns)
 {
+	bool was_held;
+
 	if (when_ns <= fake_now_ns())
 		return;
+	was_held = fake_pm_release();
 	lock_give();
 	fake_sleep_until_ns(when_ns);
 	pthread_mutex_lock(&big_lock);
 	lock_owner = pthread_self();
+	if (was_held)
+		fake_pm_hold();
 }
 
 void fake_wait_announced(void)
@@ -147,8 +152,10 @@ struct fake_call fake_enter(int entry, bool per_thread)
 	fake_truth_init();
 	number = 1 + atomic_fetch_add(fake_entry_counter(entry), 1);
 	fake_count(FAKE_DRIVER_CALLS);
-	if (e->is_launch)
+	if (e->is_launch) {
 		fake_count(FAKE_LAUNCH_ATTEMPTED);
+		fake_pm_hold();
+	}
 	call.enter_ns = fake_now_ns();
 	if (!needs_no_init(entry) && (!is_initialised || is_forked_child))
 		call.refused = WTCU_ERROR_NOT_INITIALIZED;
@@ -165,8 +172,10 @@ wtcu_result fake_leave(const struct fake_call *call, wtcu_result result)
 	const struct entry *e = &entry_table[call->entry];
 	const struct fake_tools *tools = fake_tools;
 
-	if (e->is_launch)
+	if (e->is_launch) {
 		fake_count(result ? FAKE_LAUNCH_FAILED : FAKE_LAUNCH_OK);
+		fake_pm_release();
+	}
 	lock_give();
 	fake_truth_call(call, result);
 	if (tools && call->correlation && !runtime_call.is_inside)
@@ -420,6 +429,26 @@ static bool has_context(void)
 	return has;
 }
 
+static bool device_facts(uint32_t ordinal, struct fake_device_facts *ret_facts)
+{
+	const struct fake_device *device;
+
+	pthread_mutex_lock(&big_lock);
+	device = is_initialised && !is_forked_child && ordinal < (uint32_t)fake_device_count
+	                 ? &fake_device[ordinal]
+	                 : NULL;
+	if (device)
+		*ret_facts = (struct fake_device_facts){
+		        .place = device->place,
+		        .sm_count = device->sm_count,
+		        .clock_khz = device->attribute[WTCU_DEVICE_CLOCK_RATE],
+		        .max_warps =
+		                device->attribute[WTCU_DEVICE_MAX_THREADS_PER_MULTIPROCESSOR] / 32,
+		};
+	pthread_mutex_unlock(&big_lock);
+	return device != NULL;
+}
+
 FAKE_EXPORT const struct fake_driver *wtfake_driver(void)
 {
 	static const struct fake_driver driver = {
@@ -427,6 +456,7 @@ FAKE_EXPORT const struct fake_driver *wtfake_driver(void)
 	        .context_id = context_id,
 	        .stream_id = stream_id,
 	        .has_context = has_context,
+	        .device = device_facts,
 	        .counter = fake_counter,
 	};
 

@@ -74,6 +74,7 @@ struct fake_device {
 	uint32_t ordinal;
 	int sm_count;
 	int attribute[FAKE_ATTRIBUTE_MAX];
+	int place; /* on its host, whatever ordinal the process sees it under */
 	char name[96];
 	struct wtcu_uuid uuid;
 	size_t memory_bytes, used_bytes;
@@ -105,6 +106,8 @@ struct fake_function {
 	int64_t slow_at; /* this one block is slow, -1: none */
 	double slow_factor;
 	bool is_sharing; /* blocks of an SM share its throughput */
+	double tensor; /* part of its SMs' time in which their tensor pipe works */
+	double dram_read_bytes_per_ns, dram_write_bytes_per_ns; /* of the device, while it runs */
 	bool counts_down; /* subtracts 1 from the conditional handle in its first parameter */
 };
 
@@ -146,12 +149,13 @@ struct fake_ran {
 	int blocks_per_sm;
 };
 
+struct fake_detail;
 int fake_occupancy(const struct fake_device *device, const struct fake_function *f, int threads,
                    int64_t dynamic_shared);
 int fake_max_active_clusters(const struct fake_device *device, int blocks_per_sm, int cluster_size);
 uint64_t fake_block_count(const uint32_t grid[3]);
 void fake_schedule(struct fake_device *device, const struct fake_launch *launch,
-                   int64_t earliest_ns, struct fake_ran *ret_ran);
+                   int64_t earliest_ns, struct fake_detail *detail, struct fake_ran *ret_ran);
 
 /* ---- contexts and streams ------------------------------------------------- */
 
@@ -308,6 +312,24 @@ wtcu_result fake_capture_forbids(void);
 void fake_host_fn_done(struct fake_stream *stream);
 void fake_host_fn_add(struct fake_stream *stream, int64_t when_ns, wtcu_host_fn fn, void *data);
 
+/* ---- what counters see (cuda_pm.c) ------------------------------------------- */
+
+void fake_pm_init(void);
+/* From now on a kernel may be enqueued that starts now or later, until the release (true: it was held). */
+void fake_pm_hold(void);
+bool fake_pm_release(void);
+/* Follows the blocks of one kernel, SM by SM. NULL, which all take: nobody wants to know. */
+struct fake_detail *fake_detail_new(int sm_count);
+void fake_detail_block(struct fake_detail *detail, int sm, int64_t start_ns, int64_t end_ns);
+/* So many blocks at a time; and so many that began. */
+void fake_detail_span(struct fake_detail *detail, int sm, int64_t start_ns, int64_t end_ns,
+                      int blocks);
+void fake_detail_count(struct fake_detail *detail, int sm, uint64_t blocks);
+/* Tells whom it concerns, and frees it. */
+void fake_detail_tell(struct fake_detail *detail, const struct fake_stream *stream,
+                      const struct fake_launch *launch, const struct fake_ran *ran,
+                      const struct fake_op *op);
+
 /* ---- tools, truth, counters (cuda_truth.c) ---------------------------------- */
 
 extern const struct fake_tools *fake_tools; /* NULL: nobody watches */
@@ -320,6 +342,7 @@ enum fake_count {
 	FAKE_GRAPH_LAUNCHES,
 	FAKE_NODE_KERNELS, /* kernels that ran as nodes of graph launches */
 	FAKE_KERNELS, /* all kernels the device ran, nodes included */
+	FAKE_CONTEXTS, /* made, primary and green ones too */
 	FAKE_DRIVER_CALLS, /* all entries */
 	FAKE_COUNT_MAX
 };

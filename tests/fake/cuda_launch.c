@@ -115,6 +115,7 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 	struct fake_function *f = launch->function;
 	struct fake_op op = {.graph_id = graph_id,
 	                     .graph_node_id = node_of_launch(graph_id, graph_node_id)};
+	struct fake_detail *detail = fake_detail_new(seen->sm_count);
 	struct fake_ran ran;
 
 	if (!f->is_loaded) {
@@ -126,7 +127,7 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 			fake_tools->overhead(WTCUPTI_OVERHEAD_LAZY_FUNCTION_LOADING, c->enter_ns,
 			                     loaded_ns, c->correlation);
 	}
-	fake_schedule(seen, launch, ready->at_ns, &ran);
+	fake_schedule(seen, launch, ready->at_ns, detail, &ran);
 	device->busy_until_ns = seen->busy_until_ns; /* never less than before */
 	op_fill(&op, c, seen, stream, launch, &ran);
 	device->in_flight_end_ns[device->kernel_count++ % FAKE_QUEUE_DEPTH] = op.end_ns;
@@ -134,6 +135,7 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 	if (graph_id)
 		fake_count(FAKE_NODE_KERNELS);
 	fake_truth_kernel(seen, &op, &ran, ready, stream->was_told);
+	fake_detail_tell(detail, stream, launch, &ran, &op);
 	stream->was_told = false;
 	stream->last_start_ns = ran.start_ns;
 	*ret_end_ns = op.end_ns;

@@ -83,6 +83,12 @@ static void directive_apply(struct fake_function *f, const char *key, size_t key
 		f->slow_factor = atof(value);
 	else if (IS("counts_down"))
 		f->counts_down = atoi(value) != 0;
+	else if (IS("tensor"))
+		f->tensor = atof(value);
+	else if (IS("dram_bytes_per_ns"))
+		f->dram_read_bytes_per_ns = atof(value);
+	else if (IS("dram_write_bytes_per_ns"))
+		f->dram_write_bytes_per_ns = atof(value);
 	else if (IS("sharing"))
 		f->is_sharing = atoi(value) != 0;
 	else

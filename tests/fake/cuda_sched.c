@@ -189,7 +189,7 @@ static void lane_cover(struct lane *lane, int64_t start_ns, int64_t end_ns)
 
 static void run_independent(struct fake_device *device, const struct fake_launch *launch,
                             uint64_t first_block, int64_t earliest_ns, int share,
-                            struct lane *lanes, struct slot *heap)
+                            struct lane *lanes, struct slot *heap, struct fake_detail *detail)
 {
 	uint64_t blocks = fake_block_count(launch->grid);
 
@@ -207,6 +207,7 @@ static void run_independent(struct fake_device *device, const struct fake_launch
 		sm->resident[sm->resident_count++].share = share;
 		sm->last_start_ns = top->when_ns;
 		lane_cover(&lanes[top->sm], top->when_ns, end_ns);
+		fake_detail_block(detail, top->sm, top->when_ns, end_ns);
 		top->when_ns = sm_free_at(sm, earliest_ns, share, &top->used);
 		heap_sink(heap, device->sm_count, 0);
 	}
@@ -243,7 +244,7 @@ static int64_t lane_next_end_ns(const struct lane *lane)
 
 static void run_sharing(struct fake_device *device, const struct fake_launch *launch,
                         uint64_t first_block, int64_t earliest_ns, int per_sm, struct lane *lanes,
-                        struct slot *heap)
+                        struct slot *heap, struct fake_detail *detail)
 {
 	uint64_t blocks = fake_block_count(launch->grid);
 	uint64_t next = first_block;
@@ -256,6 +257,7 @@ static void run_sharing(struct fake_device *device, const struct fake_launch *la
 
 			lane->updated_ns = busy_ns > earliest_ns ? busy_ns : earliest_ns;
 			lane->done[lane->resident_count++] = (double)block_time_ns(launch, next++);
+			fake_detail_count(detail, i, 1);
 			if (lane->first_ns < 0)
 				lane->first_ns = lane->last_ns = lane->updated_ns;
 		}
@@ -266,13 +268,17 @@ static void run_sharing(struct fake_device *device, const struct fake_launch *la
 	while (heap[0].when_ns != INT64_MAX) {
 		struct lane *lane = &lanes[heap[0].sm];
 
+		fake_detail_span(detail, heap[0].sm, lane->updated_ns, heap[0].when_ns,
+		                 lane->resident_count);
 		lane_progress(lane, heap[0].when_ns);
 		lane_cover(lane, lane->last_ns, heap[0].when_ns);
 		lane->done[lane_first_done(lane)] = lane->done[lane->resident_count - 1];
 		lane->resident_count--;
-		if (next < blocks)
+		if (next < blocks) {
 			lane->done[lane->resident_count++] =
 			        lane->work + (double)block_time_ns(launch, next++);
+			fake_detail_count(detail, heap[0].sm, 1);
+		}
 		heap[0].when_ns = lane_next_end_ns(lane);
 		heap_sink(heap, device->sm_count, 0);
 	}
@@ -291,7 +297,8 @@ static void run_sharing(struct fake_device *device, const struct fake_launch *la
 
 /* Skips whole waves of equal blocks on an idle device; returns the blocks skipped. */
 static uint64_t skip_full_waves(struct fake_device *device, const struct fake_launch *launch,
-                                int per_sm, int64_t *earliest_ns, struct lane *lanes)
+                                int per_sm, int64_t *earliest_ns, struct lane *lanes,
+                                struct fake_detail *detail)
 {
 	uint64_t wave = (uint64_t)device->sm_count * (uint64_t)per_sm;
 	uint64_t waves = fake_block_count(launch->grid) / wave;
@@ -303,14 +310,17 @@ static uint64_t skip_full_waves(struct fake_device *device, const struct fake_la
 		return 0;
 	waves -= WAVES_SIMULATED;
 	until_ns = *earliest_ns + (int64_t)waves * wave_ns;
-	for (int i = 0; i < device->sm_count; i++)
+	for (int i = 0; i < device->sm_count; i++) {
 		lane_cover(&lanes[i], *earliest_ns, until_ns);
+		fake_detail_span(detail, i, *earliest_ns, until_ns, per_sm);
+		fake_detail_count(detail, i, waves * (uint64_t)per_sm);
+	}
 	*earliest_ns = until_ns;
 	return waves * wave;
 }
 
 void fake_schedule(struct fake_device *device, const struct fake_launch *launch,
-                   int64_t earliest_ns, struct fake_ran *ret_ran)
+                   int64_t earliest_ns, struct fake_detail *detail, struct fake_ran *ret_ran)
 {
 	const struct fake_function *f = launch->function;
 	int threads = (int)(launch->block[0] * launch->block[1] * launch->block[2]);
@@ -324,12 +334,12 @@ void fake_schedule(struct fake_device *device, const struct fake_launch *launch,
 		abort();
 	for (int i = 0; i < device->sm_count; i++)
 		lanes[i].first_ns = -1;
-	skipped = skip_full_waves(device, launch, per_sm, &earliest_ns, lanes);
+	skipped = skip_full_waves(device, launch, per_sm, &earliest_ns, lanes, detail);
 	if (f->is_sharing)
-		run_sharing(device, launch, skipped, earliest_ns, per_sm, lanes, heap);
+		run_sharing(device, launch, skipped, earliest_ns, per_sm, lanes, heap, detail);
 	else
 		run_independent(device, launch, skipped, earliest_ns, FAKE_SM_SHARES / per_sm,
-		                lanes, heap);
+		                lanes, heap, detail);
 	for (int i = 0; i < device->sm_count; i++) {
 		if (lanes[i].first_ns < 0)
 			continue;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ static const char *const count_names[FAKE_COUNT_MAX] = {
         [FAKE_GRAPH_LAUNCHES] = "graph_launches",
         [FAKE_NODE_KERNELS] = "node_kernels",
         [FAKE_KERNELS] = "kernels",
+        [FAKE_CONTEXTS] = "contexts",
         [FAKE_DRIVER_CALLS] = "driver_calls",
 };
 
@@ -35,10 +37,10 @@ static struct fake_counters private_counters;
 static struct fake_counters *counters;
 static _Atomic uint64_t *count_of[FAKE_COUNT_MAX];
 static _Atomic uint64_t *entry_of[FAKE_ENTRY_COUNT];
-static int truth_fd = -1, calls_fd = -1;
+static int truth_fd = -1, calls_fd = -1, counters_fd = -1;
 static pthread_mutex_t name_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static _Atomic uint64_t *counter_named(const char *name)
+static _Atomic uint64_t *counter_add(const char *name)
 {
 	for (int i = 0; i < FAKE_COUNTERS_MAX; i++) {
 		struct fake_counter *counter = &counters->counter[i];
@@ -50,6 +52,29 @@ static _Atomic uint64_t *counter_named(const char *name)
 	}
 	fake_die("no room for counter %s", name);
 	return &private_counters.counter[0].value;
+}
+
+static _Atomic uint64_t *counter_find(const char *name)
+{
+	for (int i = 0; i < FAKE_COUNTERS_MAX && counters->counter[i].name[0]; i++)
+		if (!strcmp(counters->counter[i].name, name))
+			return &counters->counter[i].value;
+	return NULL;
+}
+
+/* Other processes may be naming counters of the same file. */
+static _Atomic uint64_t *counter_named(const char *name)
+{
+	_Atomic uint64_t *counter = counter_find(name);
+
+	if (counter)
+		return counter;
+	if (counters_fd >= 0)
+		flock(counters_fd, LOCK_EX);
+	counter = counter_add(name);
+	if (counters_fd >= 0)
+		flock(counters_fd, LOCK_UN);
+	return counter;
 }
 
 _Atomic uint64_t *fake_counter(const char *name)
@@ -77,8 +102,10 @@ static void truth_open(void)
 		if (mapped != MAP_FAILED)
 			counters = mapped;
 	}
-	if (fd >= 0)
+	if (counters == &private_counters && fd >= 0)
 		close(fd);
+	else
+		counters_fd = fd;
 	counters->magic = FAKE_COUNTERS_MAGIC;
 	counters->pid = getpid();
 	for (int i = 0; i < FAKE_COUNT_MAX; i++)
@@ -86,6 +113,7 @@ static void truth_open(void)
 	for (int i = 0; i < FAKE_ENTRY_COUNT; i++)
 		entry_of[i] = counter_named(fake_entry_name(i));
 	truth_fd = fake_open_env("WTFAKE_TRUTH", O_WRONLY | O_CREAT | O_APPEND);
+	fake_pm_init();
 	calls_fd = fake_open_env("WTFAKE_TRUTH_CALLS", O_WRONLY | O_CREAT | O_APPEND);
 }
 

@@ -75,16 +75,18 @@ bool cupti_anything_on(void)
 	return cupti_calls_any_on();
 }
 
-/* Every exported call begins here; its scripted fault, or 0. */
-static wtcupti_result enter(const char *name)
+wtcupti_result cupti_enter(const char *name)
 {
 	static __thread bool is_inside;
 	void *libcuda;
 	const struct fake_driver *(*driver)(void);
+	int64_t delay_ns = fake_scripted_delay_ns(name);
 	uint64_t number = 1;
 
 	if (is_inside)
 		return WTCUPTI_SUCCESS;
+	if (delay_ns)
+		fake_sleep_until_ns(fake_now_ns() + delay_ns);
 	is_inside = true;
 	if (!cupti.driver) {
 		libcuda = dlopen("libcuda.so.1", RTLD_NOW);
@@ -99,15 +101,6 @@ static wtcupti_result enter(const char *name)
 	number += atomic_fetch_add(cupti.driver->counter(name), 1);
 	return fake_scripted_fault(name, number);
 }
-
-#define CUPTI_FN(name, params, body)                                                               \
-	FAKE_EXPORT wtcupti_result name params;                                                    \
-	FAKE_EXPORT wtcupti_result name params                                                     \
-	{                                                                                          \
-		wtcupti_result refused = enter(#name);                                             \
-                                                                                                   \
-		return refused ? refused : (body);                                                 \
-	}
 
 /* ---- the worker --------------------------------------------------------------------- */
 

@@ -35,6 +35,17 @@ bool cupti_anything_on(void);
 /* CLOCK_REALTIME as this libcupti tells it: with offset, drift and step. */
 uint64_t cupti_time(int64_t real_ns);
 void cupti_count(const char *name);
+/* Every exported call begins here; its scripted fault, or 0. */
+wtcupti_result cupti_enter(const char *name);
+
+#define CUPTI_FN(name, params, body)                                                               \
+	FAKE_EXPORT wtcupti_result name params;                                                    \
+	FAKE_EXPORT wtcupti_result name params                                                     \
+	{                                                                                          \
+		wtcupti_result refused = cupti_enter(#name);                                       \
+                                                                                                   \
+		return refused ? refused : (body);                                                 \
+	}
 
 /* ---- single calls (cupti_calls.c), under the lock ------------------------------ */
 
@@ -56,6 +67,12 @@ const struct fake_tools *cupti_tools(void);
 /* Moves what the device has finished into buffers; all of it if is_forced. */
 void cupti_collect(bool is_forced);
 void cupti_forget_pending(void);
+
+/* ---- counters around kernels (cupti_range.c) --------------------------------------- */
+
+/* Called with the driver's lock held. */
+bool cupti_wants_sms(void);
+void cupti_take_sms(const struct fake_op *op, const struct fake_sms *sms);
 
 /* ---- buffers (cupti_buffer.c) -------------------------------------------------- */
 

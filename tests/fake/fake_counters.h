@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define FAKE_COUNTERS_MAGIC 0x74636b6657747675ull
-#define FAKE_COUNTERS_MAX 320
+#define FAKE_COUNTERS_MAX 400
 
 struct fake_counter {
 	char name[56]; /* empty: not in use, and none after it is */

@@ -42,6 +42,18 @@ struct fake_sync {
 	int result;
 };
 
+struct fake_pm_kernel;
+struct fake_pm_span;
+
+/* On which SMs a kernel runs, and when (pm_file.h). */
+struct fake_sms {
+	const struct fake_pm_kernel *kernel;
+	const struct fake_pm_span *span;
+	const uint64_t *blocks; /* of each SM from first_sm on */
+	int first_sm, sm_count; /* that the context has */
+	const void *function; /* the same for all launches of one */
+};
+
 struct fake_tools {
 	/* A call begins: the next correlation id if this call takes one, else 0. */
 	uint32_t (*correlate)(int kind, int cbid, bool is_launch);
@@ -55,6 +67,16 @@ struct fake_tools {
 	void (*context)(uint32_t device, uint32_t context_id, uint32_t null_stream_id,
 	                uint32_t sm_count, uint32_t parent_id);
 	void (*overhead)(int kind, int64_t start_ns, int64_t end_ns, uint32_t correlation);
+	/* Counters are read around kernels; those that the device has been given. */
+	bool (*wants_sms)(void);
+	void (*sms)(const struct fake_op *op, const struct fake_sms *sms);
+};
+
+struct fake_device_facts {
+	int place; /* on its host */
+	int sm_count;
+	int clock_khz;
+	int max_warps; /* of an SM */
 };
 
 struct fake_driver {
@@ -64,6 +86,8 @@ struct fake_driver {
 	                  uint32_t *ret_id);
 	/* A context was created, ever. */
 	bool (*has_context)(void);
+	/* A device of this process; false: no such, or the driver is not initialised. */
+	bool (*device)(uint32_t ordinal, struct fake_device_facts *ret_facts);
 	/* A counter of that name in WTFAKE_COUNTERS; never NULL. */
 	_Atomic uint64_t *(*counter)(const char *name);
 };

@@ -34,6 +34,7 @@ tests_fake_libcuda_so_1_SOURCES = \
 	tests/fake/cuda_memory.c \
 	tests/fake/cuda_module.c \
 	tests/fake/cuda_nodes.c \
+	tests/fake/cuda_pm.c \
 	tests/fake/cuda_sched.c \
 	tests/fake/cuda_stream.c \
 	tests/fake/cuda_truth.c \
@@ -41,7 +42,8 @@ tests_fake_libcuda_so_1_SOURCES = \
 	tests/fake/fake_common.c \
 	tests/fake/fake_common.h \
 	tests/fake/fake_counters.h \
-	tests/fake/fake_tools.h
+	tests/fake/fake_tools.h \
+	tests/fake/pm_file.h
 tests_fake_libcuda_so_1_CFLAGS = $(fake_cflags)
 tests_fake_libcuda_so_1_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcuda.so.1
 
@@ -49,7 +51,12 @@ tests_fake_libcupti_so_13_SOURCES = \
 	tests/fake/cupti_buffer.c \
 	tests/fake/cupti_calls.c \
 	tests/fake/cupti_core.c \
+	tests/fake/cupti_host.c \
 	tests/fake/cupti_int.h \
+	tests/fake/cupti_pm.c \
+	tests/fake/cupti_pm_file.c \
+	tests/fake/cupti_prof.h \
+	tests/fake/cupti_range.c \
 	tests/fake/cupti_record.c \
 	tests/fake/fake_common.c
 tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
@@ -87,7 +94,8 @@ tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 
 # What the simulation must do, and our declarations against real headers.
 fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
-	tests/unit/test_abi tests/unit/test_nvtx_abi
+	tests/unit/test_fake_pm tests/unit/test_fake_pm_strict \
+	tests/unit/test_abi tests/unit/test_profiler_abi tests/unit/test_nvtx_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
 fake_case = tests/unit/fake_case.c tests/unit/fake_case.h
@@ -101,12 +109,26 @@ EXTRA_tests_unit_test_fake_calls_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_fake_strict_SOURCES = tests/unit/test_fake_strict.c $(fake_case)
 tests_unit_test_fake_strict_LDADD = -lm
 EXTRA_tests_unit_test_fake_strict_DEPENDENCIES = $(fake_libraries)
+pm_case = tests/unit/pm_case.c tests/unit/pm_case.h $(fake_case)
+tests_unit_test_fake_pm_SOURCES = tests/unit/test_fake_pm.c $(pm_case)
+tests_unit_test_fake_pm_LDADD = -lm
+EXTRA_tests_unit_test_fake_pm_DEPENDENCIES = $(fake_libraries)
+tests_unit_test_fake_pm_strict_SOURCES = tests/unit/test_fake_pm_strict.c $(pm_case)
+tests_unit_test_fake_pm_strict_LDADD = -lm
+EXTRA_tests_unit_test_fake_pm_strict_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_abi_SOURCES = tests/unit/test_abi.c tests/unit/abi_values.h
 tests_unit_test_abi_LDADD = -lm
+tests_unit_test_profiler_abi_SOURCES = tests/unit/test_profiler_abi.c tests/unit/nvml_values.h \
+	libintercept/nvml_abi.h
+tests_unit_test_profiler_abi_LDADD = -lm
 if WT_HAVE_CUDA_HEADERS
 tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -isystem $(CUDA_INCLUDE)
+# The folder holds an empty <string>, which a header of CUPTI's asks for.
+tests_unit_test_profiler_abi_CPPFLAGS = $(tests_unit_test_abi_CPPFLAGS) \
+	-idirafter $(srcdir)/tests/unit/abi_include
 else
 tests_unit_test_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_CUDA_HEADERS
+tests_unit_test_profiler_abi_CPPFLAGS = $(tests_unit_test_abi_CPPFLAGS)
 endif
 tests_unit_test_nvtx_abi_SOURCES = tests/unit/test_nvtx_abi.c
 if WT_HAVE_NVTX_HEADERS
@@ -115,4 +137,4 @@ else
 tests_unit_test_nvtx_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_NVTX_HEADERS
 endif
 
-EXTRA_DIST += tests/fake/README.md
+EXTRA_DIST += tests/fake/README.md tests/unit/abi_include/string

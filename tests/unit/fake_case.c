@@ -44,6 +44,11 @@ static void *symbol(void *handle, const char *name)
 	return address;
 }
 
+void *case_symbol(const char *name)
+{
+	return symbol(library(strncmp(name, "cupti", 5) ? "libcuda.so.1" : "libcupti.so.13"), name);
+}
+
 static void api_bind(void)
 {
 	void *cuda = library("libcuda.so.1");

@@ -1,0 +1,355 @@
+/*
+ * sampler_pm.c - CUPTI's PM sampling of one device: takes the counters, starts and stops, decodes.
+ *
+ * The hardware writes records into a buffer of the driver's; decoding turns them into samples of a
+ * counter data image, and each sample is evaluated by itself. The image is emptied when it is half
+ * full: the driver fills all of it anew then.
+ *
+ * Main thread. May block in the driver: the watchdog is armed around everything here.
+ */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "daemon/sampler.h"
+#include "libintercept/internal.h"
+
+#define HARDWARE_BYTES ((size_t)256 << 20) /* about two seconds at 50 us */
+#define HARDWARE_BYTES_MIN ((size_t)16 << 20)
+#define IMAGE_SAMPLES 1024u /* up to 12 MB */
+
+/* ---- failing */
+
+static enum wt_sampler_state state_of(wtcupti_result result)
+{
+	switch (result) {
+	case WTCUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+		return WT_SAMPLER_NO_PERMISSION;
+	case WTCUPTI_ERROR_HARDWARE_BUSY:
+	case WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+		return WT_SAMPLER_BUSY;
+	case WTCUPTI_ERROR_API_NOT_IMPLEMENTED:
+	case WTCUPTI_ERROR_NOT_COMPATIBLE:
+	case WTCUPTI_ERROR_NOT_SUPPORTED:
+	case WTCUPTI_ERROR_INVALID_CHIP_NAME:
+	case WTCUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
+	case WTCUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+	case WTCUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
+	case WTCUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
+	case WTCUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
+	case WTCUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED:
+	case WTCUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
+		return WT_SAMPLER_UNSUPPORTED;
+	default:
+		return WT_SAMPLER_FAILED;
+	}
+}
+
+/* Remembers what failed; WT_SAMPLER_STARTING if it did not. */
+static enum wt_sampler_state note(struct wt_pm *pm, const char *call, wtcupti_result result)
+{
+	if (!result)
+		return WT_SAMPLER_STARTING;
+	pm->result = result;
+	pm->call = call;
+	return state_of(result);
+}
+
+/* ---- taking the counters */
+
+enum wt_sampler_state wt_pm_find(struct wt_pm *pm)
+{
+	if (wt_cupti_find(0, &pm->cupti) != WT_REASON_NONE)
+		return WT_SAMPLER_NO_CUPTI;
+#define RESOLVE(name, symbol)                                                                      \
+	pm->calls.name = (wtcupti_##name##_fn)wt_real_dlsym(pm->cupti.handle, symbol);             \
+	if (!pm->calls.name)                                                                       \
+		return WT_SAMPLER_NO_CUPTI;
+	WT_PM_CALLS(RESOLVE)
+#undef RESOLVE
+	return WT_SAMPLER_STARTING;
+}
+
+static enum wt_sampler_state choose_metrics(struct wt_pm *pm, int ordinal)
+{
+	struct wtcupti_device_get_chip_name chip = {
+	        .struct_size = WTCUPTI_DEVICE_GET_CHIP_NAME_BYTES, .device_index = (size_t)ordinal};
+	struct wtcupti_pm_get_counter_availability available = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_AVAILABILITY_BYTES,
+	        .device_index = (size_t)ordinal};
+	enum wt_sampler_state state =
+	        note(pm, "cuptiDeviceGetChipName", pm->calls.device_get_chip_name(&chip));
+
+	if (!state)
+		state = note(pm, "cuptiPmSamplingGetCounterAvailability",
+		             pm->calls.pm_get_counter_availability(&available));
+	if (state)
+		return state;
+	available.image = calloc(1, available.image_bytes);
+	if (!available.image)
+		return note(pm, "calloc", WTCUPTI_ERROR_OUT_OF_MEMORY);
+	state = note(pm, "cuptiPmSamplingGetCounterAvailability",
+	             pm->calls.pm_get_counter_availability(&available));
+	if (!state)
+		state = note(pm, "cuptiProfilerHostConfigAddMetrics",
+		             wt_pm_metrics_choose(&pm->calls, chip.chip_name, available.image,
+		                                  &pm->metrics));
+	free(available.image);
+	return state;
+}
+
+static enum wt_sampler_state empty_image(struct wt_pm *pm)
+{
+	struct wtcupti_pm_counter_data_image_initialize params = {
+	        .struct_size = WTCUPTI_PM_COUNTER_DATA_IMAGE_INITIALIZE_BYTES,
+	        .object = pm->object,
+	        .image = pm->image,
+	        .image_bytes = pm->image_bytes};
+
+	pm->image_read = 0;
+	return note(pm, "cuptiPmSamplingCounterDataImageInitialize",
+	            pm->calls.pm_counter_data_image_initialize(&params));
+}
+
+static enum wt_sampler_state make_image(struct wt_pm *pm)
+{
+	struct wtcupti_pm_get_counter_data_size size = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_DATA_SIZE_BYTES,
+	        .object = pm->object,
+	        .names = pm->metrics.name,
+	        .count = pm->metrics.count,
+	        .max_samples = IMAGE_SAMPLES};
+	enum wt_sampler_state state = note(pm, "cuptiPmSamplingGetCounterDataSize",
+	                                   pm->calls.pm_get_counter_data_size(&size));
+
+	if (state)
+		return state;
+	pm->image = calloc(1, size.image_bytes);
+	pm->image_bytes = size.image_bytes;
+	return pm->image ? WT_SAMPLER_STARTING : note(pm, "calloc", WTCUPTI_ERROR_OUT_OF_MEMORY);
+}
+
+/* How often it samples from the next start on. The buffer is as large as the driver gives. */
+static enum wt_sampler_state set_interval(struct wt_pm *pm, uint64_t interval_ns)
+{
+	struct wtcupti_pm_set_config params = {.struct_size = WTCUPTI_PM_SET_CONFIG_BYTES,
+	                                       .object = pm->object,
+	                                       .config = pm->metrics.config,
+	                                       .config_bytes = pm->metrics.config_bytes,
+	                                       .interval = interval_ns,
+	                                       .trigger_mode = WTCUPTI_PM_TRIGGER_TIME,
+	                                       .append_mode = WTCUPTI_PM_KEEP_OLDEST};
+	wtcupti_result result;
+
+	for (;;) {
+		params.hardware_buffer_bytes = pm->hardware_bytes;
+		result = pm->calls.pm_set_config(&params);
+		if (result == WTCUPTI_ERROR_INVALID_PARAMETER &&
+		    params.struct_size == WTCUPTI_PM_SET_CONFIG_BYTES) {
+			/* that of CUDA 12.6 knows no append mode; oldest is what it does */
+			params.struct_size = WTCUPTI_PM_SET_CONFIG_BYTES_CUDA_12_6;
+			continue;
+		}
+		if (result != WTCUPTI_ERROR_OUT_OF_MEMORY ||
+		    pm->hardware_bytes <= HARDWARE_BYTES_MIN)
+			return note(pm, "cuptiPmSamplingSetConfig", result);
+		pm->hardware_bytes /= 2;
+	}
+}
+
+enum wt_sampler_state wt_pm_open(struct wt_pm *pm, int ordinal)
+{
+	struct wtcupti_profiler_initialize initialize = {.struct_size =
+	                                                         WTCUPTI_PROFILER_INITIALIZE_BYTES};
+	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES,
+	                                   .device_index = (size_t)ordinal};
+	enum wt_sampler_state state =
+	        note(pm, "cuptiProfilerInitialize", pm->calls.profiler_initialize(&initialize));
+
+	pm->hardware_bytes = HARDWARE_BYTES;
+	if (!state)
+		state = choose_metrics(pm, ordinal);
+	if (!state)
+		state = note(pm, "cuptiPmSamplingEnable", pm->calls.pm_enable(&enable));
+	if (state)
+		return state;
+	pm->object = enable.object;
+	return make_image(pm);
+}
+
+void wt_pm_close(struct wt_pm *pm)
+{
+	struct wtcupti_pm_disable disable = {.struct_size = WTCUPTI_PM_DISABLE_BYTES,
+	                                     .object = pm->object};
+
+	if (pm->is_running)
+		(void)wt_pm_stop(pm);
+	if (pm->object)
+		(void)pm->calls.pm_disable(&disable);
+	pm->object = NULL;
+	wt_pm_metrics_fini(&pm->calls, &pm->metrics);
+	free(pm->image);
+	pm->image = NULL;
+}
+
+/* ---- stretches */
+
+enum wt_sampler_state wt_pm_start(struct wt_pm *pm, uint64_t interval_ns)
+{
+	struct wtcupti_pm_start start = {.struct_size = WTCUPTI_PM_START_BYTES,
+	                                 .object = pm->object};
+	enum wt_sampler_state state = set_interval(pm, interval_ns);
+
+	if (!state)
+		state = empty_image(pm);
+	if (!state)
+		state = note(pm, "cuptiPmSamplingStart", pm->calls.pm_start(&start));
+	pm->is_running = !state;
+	return state;
+}
+
+enum wt_sampler_state wt_pm_stop(struct wt_pm *pm)
+{
+	struct wtcupti_pm_stop stop = {.struct_size = WTCUPTI_PM_STOP_BYTES, .object = pm->object};
+
+	pm->is_running = false;
+	return note(pm, "cuptiPmSamplingStop", pm->calls.pm_stop(&stop));
+}
+
+/* ---- samples */
+
+/* What CUPTI gives for a count; not a number is not known, and no count is negative. */
+static float count_of(double value)
+{
+	return isfinite(value) && value >= 0 ? (float)value : WT_SAMPLE_UNKNOWN;
+}
+
+static void fill(struct wt_sample *sample, enum wt_pm_column column, double value)
+{
+	switch (column) {
+	case WT_PM_ACTIVE_AVG:
+		sample->active_avg = count_of(value);
+		break;
+	case WT_PM_ACTIVE_MIN:
+		sample->active_min = count_of(value);
+		break;
+	case WT_PM_ACTIVE_MAX:
+		sample->active_max = count_of(value);
+		break;
+	case WT_PM_ELAPSED:
+		sample->elapsed_cycles = isfinite(value) && value >= 0 && value < UINT32_MAX
+		                                 ? (uint32_t)(value + 0.5)
+		                                 : 0;
+		break;
+	case WT_PM_WARPS:
+		sample->warps = count_of(value);
+		break;
+	case WT_PM_TENSOR:
+		sample->tensor = count_of(value);
+		break;
+	case WT_PM_DRAM_READ:
+		sample->dram_read_bytes = count_of(value);
+		break;
+	case WT_PM_DRAM_WRITE:
+		sample->dram_write_bytes = count_of(value);
+		break;
+	default:
+		break;
+	}
+}
+
+/* One sample of the image. One without its time or its first value is none: its duration is 0. */
+static enum wt_sampler_state read_sample(struct wt_pm *pm, size_t index,
+                                         struct wt_sample *ret_sample)
+{
+	struct wtcupti_pm_get_sample_info info = {.struct_size = WTCUPTI_PM_GET_SAMPLE_INFO_BYTES,
+	                                          .object = pm->object,
+	                                          .image = pm->image,
+	                                          .image_bytes = pm->image_bytes,
+	                                          .index = index};
+	double values[WT_PM_COLUMNS] = {0};
+	struct wtcupti_host_evaluate_to_gpu_values evaluate = {
+	        .struct_size = WTCUPTI_HOST_EVALUATE_TO_GPU_VALUES_BYTES,
+	        .object = pm->metrics.host,
+	        .image = pm->image,
+	        .image_bytes = pm->image_bytes,
+	        .index = index,
+	        .names = pm->metrics.name,
+	        .count = pm->metrics.count,
+	        .values = values};
+	struct wt_sample sample = {.active_avg = WT_SAMPLE_UNKNOWN,
+	                           .active_min = WT_SAMPLE_UNKNOWN,
+	                           .active_max = WT_SAMPLE_UNKNOWN,
+	                           .warps = WT_SAMPLE_UNKNOWN,
+	                           .tensor = WT_SAMPLE_UNKNOWN,
+	                           .dram_read_bytes = WT_SAMPLE_UNKNOWN,
+	                           .dram_write_bytes = WT_SAMPLE_UNKNOWN};
+	enum wt_sampler_state state = note(pm, "cuptiPmSamplingCounterDataGetSampleInfo",
+	                                   pm->calls.pm_get_sample_info(&info));
+
+	if (!state)
+		state = note(pm, "cuptiProfilerHostEvaluateToGpuValues",
+		             pm->calls.host_evaluate_to_gpu_values(&evaluate));
+	if (state)
+		return state;
+	for (size_t i = 0; i < pm->metrics.count; i++)
+		fill(&sample, pm->metrics.column[i], values[i]);
+	sample.start_ns = info.start;
+	if (info.end > info.start && info.end - info.start <= UINT32_MAX && sample.active_avg >= 0)
+		sample.duration_ns = (uint32_t)(info.end - info.start);
+	*ret_sample = sample;
+	return WT_SAMPLER_STARTING;
+}
+
+/* Delivers the samples of the image that are new. */
+static enum wt_sampler_state
+read_image(struct wt_pm *pm, void (*deliver)(void *opaque, const struct wt_sample *sample),
+           void *opaque)
+{
+	struct wtcupti_pm_get_counter_data_info info = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_DATA_INFO_BYTES,
+	        .image = pm->image,
+	        .image_bytes = pm->image_bytes};
+	enum wt_sampler_state state = note(pm, "cuptiPmSamplingGetCounterDataInfo",
+	                                   pm->calls.pm_get_counter_data_info(&info));
+
+	while (!state && pm->image_read < info.completed_samples) {
+		struct wt_sample sample;
+
+		state = read_sample(pm, pm->image_read++, &sample);
+		if (!state && sample.duration_ns)
+			deliver(opaque, &sample);
+	}
+	return state;
+}
+
+enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
+                                   void (*deliver)(void *opaque, const struct wt_sample *sample),
+                                   void *opaque)
+{
+	bool is_overflow = false, is_full;
+	size_t before;
+
+	do {
+		struct wtcupti_pm_decode_data decode = {.struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
+		                                        .object = pm->object,
+		                                        .image = pm->image,
+		                                        .image_bytes = pm->image_bytes};
+		wtcupti_result result = pm->calls.pm_decode_data(&decode);
+		enum wt_sampler_state state;
+
+		/* that is what it says of its buffer, not of memory */
+		is_overflow |= decode.overflow || result == WTCUPTI_ERROR_OUT_OF_MEMORY;
+		if (result && result != WTCUPTI_ERROR_OUT_OF_MEMORY)
+			return note(pm, "cuptiPmSamplingDecodeData", result);
+		before = pm->image_read;
+		state = read_image(pm, deliver, opaque);
+		is_full = !result && decode.stop_reason == WTCUPTI_PM_STOP_IMAGE_FULL &&
+		          (pm->image_read > before || before);
+		if (!state && (is_full || pm->image_read >= IMAGE_SAMPLES / 2))
+			state = empty_image(pm);
+		if (state)
+			return state;
+	} while (is_full);
+	return is_overflow ? WT_SAMPLER_OVERFLOW : WT_SAMPLER_SAMPLING;
+}

@@ -1,0 +1,32 @@
+/*
+ * nvml_values.h - our declarations of NVML beside the vendor's. Part of
+ * test_profiler_abi.c, where nvml.h was found.
+ */
+_Static_assert(sizeof(struct wtnvml_process) == sizeof(nvmlProcessInfo_t), "nvmlProcessInfo_t");
+SAME_FIELD(struct wtnvml_process, pid, nvmlProcessInfo_t, pid);
+SAME_FIELD(struct wtnvml_process, used_bytes, nvmlProcessInfo_t, usedGpuMemory);
+SAME_FIELD(struct wtnvml_process, gpu_instance, nvmlProcessInfo_t, gpuInstanceId);
+SAME_FIELD(struct wtnvml_process, compute_instance, nvmlProcessInfo_t, computeInstanceId);
+SAME_VALUE(WTNVML_SUCCESS, NVML_SUCCESS);
+SAME_VALUE(WTNVML_ERROR_UNINITIALIZED, NVML_ERROR_UNINITIALIZED);
+SAME_VALUE(WTNVML_ERROR_INVALID_ARGUMENT, NVML_ERROR_INVALID_ARGUMENT);
+SAME_VALUE(WTNVML_ERROR_NOT_SUPPORTED, NVML_ERROR_NOT_SUPPORTED);
+SAME_VALUE(WTNVML_ERROR_NO_PERMISSION, NVML_ERROR_NO_PERMISSION);
+SAME_VALUE(WTNVML_ERROR_NOT_FOUND, NVML_ERROR_NOT_FOUND);
+SAME_VALUE(WTNVML_ERROR_INSUFFICIENT_SIZE, NVML_ERROR_INSUFFICIENT_SIZE);
+SAME_VALUE(WTNVML_ERROR_DRIVER_NOT_LOADED, NVML_ERROR_DRIVER_NOT_LOADED);
+SAME_VALUE(WTNVML_ERROR_GPU_IS_LOST, NVML_ERROR_GPU_IS_LOST);
+SAME_VALUE(WTNVML_ERROR_UNKNOWN, NVML_ERROR_UNKNOWN);
+SAME_VALUE(WTNVML_CLOCK_GRAPHICS, NVML_CLOCK_GRAPHICS);
+SAME_VALUE(WTNVML_CLOCK_SM, NVML_CLOCK_SM);
+SAME_VALUE(WTNVML_CLOCK_MEM, NVML_CLOCK_MEM);
+SAME_VALUE(WTNVML_TEMPERATURE_GPU, NVML_TEMPERATURE_GPU);
+SAME_VALUE(WTNVML_REASON_IDLE, nvmlClocksThrottleReasonGpuIdle);
+SAME_VALUE(WTNVML_REASON_APPLICATION_CLOCKS, nvmlClocksThrottleReasonApplicationsClocksSetting);
+SAME_VALUE(WTNVML_REASON_SW_POWER_CAP, nvmlClocksThrottleReasonSwPowerCap);
+SAME_VALUE(WTNVML_REASON_HW_SLOWDOWN, nvmlClocksThrottleReasonHwSlowdown);
+SAME_VALUE(WTNVML_REASON_SYNC_BOOST, nvmlClocksThrottleReasonSyncBoost);
+SAME_VALUE(WTNVML_REASON_SW_THERMAL, nvmlClocksThrottleReasonSwThermalSlowdown);
+SAME_VALUE(WTNVML_REASON_HW_THERMAL, nvmlClocksThrottleReasonHwThermalSlowdown);
+SAME_VALUE(WTNVML_REASON_HW_POWER_BRAKE, nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
+SAME_VALUE(WTNVML_REASON_DISPLAY, nvmlClocksThrottleReasonDisplayClockSetting);

@@ -1,0 +1,414 @@
+/*
+ * test_fake_pm.c - the simulated PM sampling against the truth of the simulated
+ * device, across processes, and what it refuses. Each case is a child process
+ * (fake_case.h) that samples; the application is a child of that. Checks are
+ * made here, from one thread.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/tap.h"
+#include "tests/unit/pm_case.h"
+
+#define ALL                                                                                        \
+	"sm__cycles_active.avg,sm__cycles_active.min,sm__cycles_active.max,"                       \
+	"sm__cycles_elapsed.max,sm__warps_active.avg,sm__pipe_tensor_cycles_active.avg,"           \
+	"dram__bytes_read.sum,dram__bytes_write.sum"
+#define ALL_COUNT 8
+#define SMS 132
+#define CYCLES_PER_NS 1.98
+
+/* What a case finds: the sums of ALL over the samples, cycles as ns, averages times SMs; then these. */
+enum {
+	V_ACTIVE,
+	V_MIN,
+	V_MAX,
+	V_ELAPSED,
+	V_WARPS,
+	V_TENSOR,
+	V_READ,
+	V_WRITE,
+	V_SAMPLES,
+	V_WALL,
+	V_HOLES,
+	V_FIRST_START, /* of the first sample with activity */
+	V_FIRST_END,
+	V_TRUTH_BUSY,
+	V_TRUTH_START,
+	V_RESULT
+};
+
+static char pm_path[] = "/tmp/wtfake-pm-XXXXXX";
+static struct case_found got;
+
+/* ---- in the child ------------------------------------------------------------------------ */
+
+struct sums {
+	double value[ALL_COUNT];
+	uint64_t last_end_ns;
+};
+
+static void add(void *data, uint64_t start_ns, uint64_t end_ns, const double *values)
+{
+	struct sums *sums = data;
+
+	for (int i = 0; i < ALL_COUNT; i++)
+		sums->value[i] += values[i];
+	if (values[0] > 0 && !found->value[V_FIRST_START]) {
+		found->value[V_FIRST_START] = (int64_t)start_ns;
+		found->value[V_FIRST_END] = (int64_t)end_ns;
+	}
+	if (sums->last_end_ns && sums->last_end_ns != start_ns)
+		found->value[V_HOLES]++;
+	found->value[V_WALL] += (int64_t)(end_ns - start_ns);
+	found->value[V_SAMPLES]++;
+	sums->last_end_ns = end_ns;
+}
+
+static void report(const struct sums *sums)
+{
+	for (int i = 0; i < V_READ; i++)
+		found->value[i] = llround(sums->value[i] / CYCLES_PER_NS *
+		                          (i == V_MIN || i == V_MAX || i == V_ELAPSED ? 1 : SMS));
+	found->value[V_READ] = llround(sums->value[V_READ]);
+	found->value[V_WRITE] = llround(sums->value[V_WRITE]);
+}
+
+/* What the device says of itself. */
+static void truth_sum(void)
+{
+	FILE *file = fopen(getenv("WTFAKE_TRUTH"), "r");
+	char line[2048];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		const char *busy = strstr(line, "\"busy_sm_ns\":");
+		const char *start = strstr(line, "\"start_ns\":");
+
+		if (!busy || !start)
+			continue;
+		found->value[V_TRUTH_BUSY] += strtoll(busy + 13, NULL, 10);
+		if (!found->value[V_TRUTH_START])
+			found->value[V_TRUTH_START] = strtoll(start + 11, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+}
+
+/* A process of its own that does as told once a byte comes; made before cuInit, as CUDA wants it. */
+static pid_t process_new(void (*application)(void), int *ret_go)
+{
+	int pipes[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(pipes))
+		_exit(102);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		close(pipes[1]);
+		if (read(pipes[0], &byte, 1) == 1)
+			application();
+		_exit(0);
+	}
+	close(pipes[0]);
+	*ret_go = pipes[1];
+	return pid;
+}
+
+static void process_go(int go)
+{
+	case_must(write(go, "x", 1) != 1, "write");
+	close(go);
+}
+
+static void sample(void (*application)(void), uint64_t interval_ns, uint32_t max_samples)
+{
+	struct pm_session s = {0};
+	struct sums sums = {0};
+	int go, status;
+	pid_t pid = process_new(application, &go);
+
+	pm_bind();
+	pm_begin(&s, ALL, interval_ns, max_samples);
+	process_go(go);
+	while (!waitpid(pid, &status, WNOHANG)) {
+		pm_drain(&s, add, &sums);
+		usleep(2000);
+	}
+	case_must(status, "the application");
+	usleep(1000); /* the last sample is whole */
+	pm_stop(&s);
+	pm_drain(&s, add, &sums);
+	pm_disable(&s);
+	report(&sums);
+	truth_sum();
+}
+
+/* ---- cases ---------------------------------------------------------------------------------- */
+
+/* Shapes with tails, slow blocks, few blocks, many waves; back to back and with pauses. */
+static void launch_many(const char *directive)
+{
+	static const unsigned int grids[] = {1, 66, 132, 267, 554, 4541, 20000};
+	wtcu_function f = case_start(directive);
+
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < sizeof(grids) / sizeof(grids[0]); i++)
+			MUST(case_launch(f, grids[i], 1024, NULL));
+		if (round == 1)
+			MUST(api.cuCtxSynchronize());
+	}
+	MUST(api.cuCtxSynchronize());
+}
+
+static void app_plain(void)
+{
+	launch_many("block_ns=20000 tensor=0.5 dram_bytes_per_ns=100 dram_write_bytes_per_ns=50");
+}
+
+static void app_jitter(void)
+{
+	launch_many("block_ns=9000 jitter=0.3 slow_every=97 slow_factor=6");
+}
+
+static void app_sharing(void)
+{
+	launch_many("block_ns=5000 sharing=1 jitter=0.1");
+}
+
+static void app_streams(void)
+{
+	wtcu_function f = case_start("block_ns=30000 regs=16");
+	wtcu_stream stream[2];
+
+	for (int i = 0; i < 2; i++)
+		MUST(api.cuStreamCreate(&stream[i], 1));
+	for (int i = 0; i < 20; i++)
+		MUST(case_launch(f, 100, 64, stream[i % 2]));
+	MUST(api.cuCtxSynchronize());
+}
+
+static void app_one(void)
+{
+	MUST(case_launch(case_start("block_ns=400000"), 1, 96, NULL));
+	MUST(api.cuCtxSynchronize());
+}
+
+static void app_capture(void)
+{
+	wtcu_function f = case_start("block_ns=10000");
+	wtcu_graph_exec exec;
+	wtcu_stream stream;
+	wtcu_graph graph;
+
+	MUST(api.cuStreamCreate(&stream, 1));
+	MUST(api.cuStreamBeginCapture_v2(stream, 0));
+	for (int i = 0; i < 10; i++)
+		MUST(case_launch(f, 300, 1024, stream));
+	MUST(api.cuStreamEndCapture(stream, &graph));
+	MUST(api.cuGraphInstantiateWithFlags(&exec, graph, 0));
+	for (int i = 0; i < 5; i++)
+		MUST(api.cuGraphLaunch(exec, stream));
+	MUST(api.cuCtxSynchronize());
+}
+
+static void case_plain(void)
+{
+	sample(app_plain, 20000, 100);
+}
+
+static void case_jitter(void)
+{
+	sample(app_jitter, 7000, 3000);
+}
+
+static void case_sharing(void)
+{
+	sample(app_sharing, 50000, 500);
+}
+
+static void case_streams(void)
+{
+	sample(app_streams, 10000, 500);
+}
+
+static void case_one(void)
+{
+	sample(app_one, 50000, 500);
+}
+
+static void case_graph(void)
+{
+	sample(app_capture, 20000, 500);
+}
+
+static void case_dropped(void)
+{
+	sample(app_one, 50000, 500);
+}
+
+static void case_overflow(void)
+{
+	struct pm_session s = {0};
+
+	pm_bind();
+	pm_begin(&s, ALL, 10000, 100);
+	usleep(20000);
+	found->value[V_RESULT] = pm_drain(&s, NULL, NULL);
+	pm_stop(&s);
+	pm_start(&s);
+	pm_stop(&s);
+	found->value[V_SAMPLES] = pm_drain(&s, NULL, NULL);
+	pm_disable(&s);
+}
+
+static wtcupti_result enable_only(void)
+{
+	struct wtcupti_profiler_initialize init = {WTCUPTI_PROFILER_INITIALIZE_BYTES, NULL};
+	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES};
+
+	pm_bind();
+	MUST(api.cuInit(0));
+	MUST(pm.cuptiProfilerInitialize(&init));
+	return pm.cuptiPmSamplingEnable(&enable);
+}
+
+static void app_enable(void)
+{
+	_exit(enable_only());
+}
+
+/* Somebody else has the counters: another process, the same one; then nobody. */
+static void case_busy(void)
+{
+	struct wtcupti_pm_enable again = {.struct_size = WTCUPTI_PM_ENABLE_BYTES};
+	struct pm_session s = {0};
+	int go[2], status;
+	pid_t other[2];
+
+	for (int i = 0; i < 2; i++)
+		other[i] = process_new(app_enable, &go[i]);
+	pm_bind();
+	pm_begin(&s, ALL, 10000, 100);
+	process_go(go[0]);
+	waitpid(other[0], &status, 0);
+	found->value[0] = WEXITSTATUS(status);
+	found->value[1] = pm.cuptiPmSamplingEnable(&again);
+	pm_stop(&s);
+	pm_disable(&s);
+	process_go(go[1]);
+	waitpid(other[1], &status, 0);
+	found->value[2] = WEXITSTATUS(status);
+	found->value[3] = pm.cuptiPmSamplingEnable(&again); /* its last owner is dead */
+}
+
+static void case_enable(void)
+{
+	found->value[0] = enable_only();
+}
+
+static void case_metrics(void)
+{
+	static const char *unknown[] = {"sm__cycles_active.avg", "sm__no_such_thing.sum"};
+	struct wtcupti_host_config_add_metrics add_unknown = {
+	        .struct_size = WTCUPTI_HOST_CONFIG_ADD_METRICS_BYTES, .names = unknown, .count = 2};
+	struct wtcupti_host_get_num_of_passes passes = {
+	        .struct_size = WTCUPTI_HOST_GET_NUM_OF_PASSES_BYTES};
+	struct pm_session s = {0};
+
+	pm_bind();
+	pm_host(&s, ALL ",lts__t_bytes.sum");
+	add_unknown.object = s.host;
+	found->value[0] = pm.cuptiProfilerHostConfigAddMetrics(&add_unknown);
+	passes.image = s.config;
+	passes.image_bytes = s.config_bytes;
+	MUST(pm.cuptiProfilerHostGetNumOfPasses(&passes));
+	found->value[1] = (int64_t)passes.passes;
+	pm_enable(&s);
+	found->value[2] = pm_set_config(&s, 10000);
+	pm_disable(&s);
+}
+
+/* ---- checks ----------------------------------------------------------------------------------- */
+
+static void run(const char *env, void (*fn)(void), const char *what)
+{
+	char words[512];
+
+	memset(&got, 0, sizeof(got));
+	case_must(truncate(pm_path, 0), "truncate");
+	snprintf(words, sizeof(words), "WTFAKE_PM=%s %s", pm_path, env);
+	is_i64(case_run(words, fn, &got), 0, what);
+}
+
+/* A sample's values are doubles, so a sum is right to much less than a ns per kernel. */
+static void is_close(int64_t value, double want, const char *what)
+{
+	ok(fabs((double)value - want) <= 2 + 1e-9 * fabs(want), "%s: %lld, want %.0f", what,
+	   (long long)value, want);
+}
+
+static void check_truth(const char *env, void (*fn)(void), const char *what)
+{
+	run(env, fn, what);
+	ok(got.value[V_TRUTH_BUSY] > 0, "%s: the truth holds kernels", what);
+	is_close(got.value[V_ACTIVE], (double)got.value[V_TRUTH_BUSY],
+	         "active SM-time is the truth's");
+	is_close(got.value[V_ELAPSED], (double)got.value[V_WALL], "elapsed cycles are the clock's");
+	is_i64(got.value[V_HOLES], 0, "samples follow each other");
+}
+
+int main(void)
+{
+	const double blocks = 3 * (1 + 66 + 132 + 267 + 554 + 4541 + 20000.0);
+
+	case_must(mkstemp(pm_path) < 0, "mkstemp");
+	check_truth("X=", case_plain, "plain kernels");
+	is_close(got.value[V_WARPS], blocks * 32 * 20000, "warps are blocks times time");
+	is_close(got.value[V_TENSOR], (double)got.value[V_TRUTH_BUSY] / 2,
+	         "half the time tensor pipe");
+	is_close(got.value[V_READ], 2.0 * (double)got.value[V_WRITE], "DRAM reads and writes");
+	ok(got.value[V_READ] > 0, "DRAM was read");
+	check_truth("X=", case_jitter, "kernels with uneven blocks");
+	check_truth("X=", case_sharing, "kernels whose blocks share");
+	check_truth("X=", case_graph, "a graph");
+	run("X=", case_streams, "two streams");
+	is_close(got.value[V_WARPS], 20 * 100 * 2 * 30000.0, "warps of both streams add up");
+	ok(got.value[V_ACTIVE] < got.value[V_TRUTH_BUSY],
+	   "an SM that two kernels share counts once (%lld of %lld)",
+	   (long long)got.value[V_ACTIVE], (long long)got.value[V_TRUTH_BUSY]);
+	run("WTFAKE_PM_OFFSET_NS=250000000 WTFAKE_PM_JITTER_NS=20000", case_one,
+	    "one block, clock off");
+	is_close(got.value[V_ACTIVE], 400000, "one SM's time");
+	is_close(got.value[V_MAX], 400000, "is the greatest");
+	is_i64(got.value[V_MIN], 0, "the least is 0");
+	is_close(got.value[V_WARPS], 3 * 400000.0, "three warps");
+	ok(got.value[V_FIRST_START] <= got.value[V_TRUTH_START] + 250000000 &&
+	           got.value[V_FIRST_END] > got.value[V_TRUTH_START] + 250000000,
+	   "samples are as far off as told");
+	run("WTFAKE_PM_DROP_EVERY=10", case_dropped, "every tenth sample is missing");
+	ok(got.value[V_HOLES] >= got.value[V_SAMPLES] / 9 - 1, "there are holes");
+	run("WTFAKE_PM_BUFFER_SAMPLES=100", case_overflow, "a full buffer");
+	is_i64(got.value[V_RESULT], -1, "is an error");
+	ok(got.value[V_SAMPLES] >= 0, "sampling can be started again");
+	run("X=", case_busy, "several want the counters");
+	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY,
+	       "another process is told that they are taken");
+	is_i64(got.value[1], WTCUPTI_ERROR_INVALID_OPERATION, "so is this one, another way");
+	is_i64(got.value[2], 0, "when they are free another process gets them");
+	is_i64(got.value[3], 0, "a process that ended has nothing");
+	run("WTFAKE_FAIL=cuptiPmSamplingEnable:*:35", case_enable, "without the privilege");
+	is_i64(got.value[0], WTCUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "it is refused");
+	is_i64(case_run("X=", case_enable, &got), 0, "without WTFAKE_PM");
+	is_i64(got.value[0], WTCUPTI_ERROR_NOT_SUPPORTED, "a device has no counters");
+	run("X=", case_metrics, "metrics");
+	is_i64(got.value[0], WTCUPTI_ERROR_INVALID_METRIC_NAME, "one that is not there is refused");
+	is_i64(got.value[1], 2, "seven counters take two passes");
+	is_i64(got.value[2], WTCUPTI_ERROR_NOT_SUPPORTED, "more than PM sampling can");
+	unlink(pm_path);
+	return tap_done();
+}
