@@ -13,14 +13,14 @@ libwtanalysis_a_SOURCES = \
 	analysis/evidence.c analysis/evidence.h analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_internal.h \
 	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c analysis/fold_solve.c \
 	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
-	analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
+	analysis/measure.c analysis/measure.h analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
 	analysis/phase.c analysis/phase.h analysis/ranges.c analysis/ranges.h \
 	analysis/steps.c analysis/steps.h analysis/steps_anchor.c analysis/steps_internal.h \
 	analysis/steps_judge.c analysis/steps_level.c \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
 analysis_tests = tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
-	tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
+	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
 	tests/unit/test_sweep tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
@@ -32,6 +32,8 @@ tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
 tests_unit_test_link_LDADD = libwtanalysis.a -lm
 tests_unit_test_link_random_SOURCES = tests/unit/test_link_random.c tests/tap.h
 tests_unit_test_link_random_LDADD = libwtanalysis.a -lm
+tests_unit_test_measure_SOURCES = tests/unit/test_measure.c tests/tap.h
+tests_unit_test_measure_LDADD = libwtanalysis.a -lm
 tests_unit_test_occupancy_SOURCES = tests/unit/test_occupancy.c tests/tap.h
 tests_unit_test_occupancy_LDADD = libwtanalysis.a -lm
 tests_unit_test_overlap_SOURCES = tests/unit/test_overlap.c tests/tap.h

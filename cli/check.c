@@ -84,13 +84,18 @@ static const char have_sql[] = "SELECT count(*), (SELECT group_concat(name || ' 
                                "pragma_table_info(?2)) FROM sqlite_schema "
                                "WHERE type = ?1 AND name = ?2";
 
-/* What version 1 had not, or had otherwise. */
+/* What versions 1 and 2 had not, or had otherwise. */
 static bool is_of_later_version(const struct wt_check *check, const char *name)
 {
-	static const char *const names[] = {"kernel_share", "sweep",       "config_stat",
-	                                    "launch",       "config_idle", "kernel_idle"};
+	static const char *const names[] = {
+	        "config_stat",      "kernel_share",   "config_idle", "kernel_idle", "sampler",
+	        "sample_chunk",     "sm_bucket",      "gpu_state",   "fold",        "measured",
+	        "measured_profile", "profile_launch", "profile_sm",  "sm_active",   "sweep",
+	        "launch",
+	};
+	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
-	for (size_t i = 0; !check->has_shares && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; !check->has_measured && i < count; i++)
 		if (!strcmp(name, names[i]))
 			return true;
 	return false;
@@ -290,6 +295,7 @@ int wt_check_run(struct wt_check *check)
 		return err == -ENOMEM ? err : -EIO;
 	sqlite3_progress_handler(check->db, PROGRESS_STEPS, on_progress, check);
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
+	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

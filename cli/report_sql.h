@@ -61,4 +61,7 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report);
 /* Has the file the tables kernel_share and sweep, and config_stat.comm_sm_ns? Not in version 1. */
 bool wt_report_has_shares(sqlite3 *db);
 
+/* Has it kernel_share.alone_ns, config_stat.beside_ns and `measured`? Not before version 3. */
+bool wt_report_has_measured(sqlite3 *db);
+
 #endif /* WT_CLI_REPORT_SQL_H */

@@ -247,6 +247,7 @@ struct wt_gpu {
 
 /* A statement costs more than the row that it writes. */
 #define WT_SHARES_AT_ONCE 16
+#define WT_SHARE_COLUMNS 8
 
 /* Kernels of a device, by time: see shares.c. */
 struct wt_device_sweep {
@@ -283,7 +284,8 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
-	int64_t shares[WT_SHARES_AT_ONCE][6]; /* rows of kernel_share to be written */
+	int64_t shares[WT_SHARES_AT_ONCE]
+	              [WT_SHARE_COLUMNS]; /* rows of kernel_share to be written */
 	int shares_count;
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
@@ -504,7 +506,7 @@ int wt_process_stat_load(struct wt_process *process);
 int wt_process_stat_add(struct wt_process *process, uint32_t config_idx, bool in_graph,
                         int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
 int wt_process_stat_adjust(struct wt_process *process, uint32_t config_idx, bool in_graph,
-                           const struct wt_idle *more);
+                           const struct wt_idle *more, const struct wt_beside *beside);
 int wt_process_stat_flush(struct wt_process *process);
 
 /* ---- shares.c: inside a transaction */

@@ -217,12 +217,17 @@ static int feed_stretch(struct wt_run *run, struct wt_device_fold *device, size_
 	const struct wt_fold_sample *first = folds->fold_samples, *last = first + count - 1;
 	int err = choose_touching(folds, first->start_ns - MARGIN_NS, last->end_ns + MARGIN_NS, at);
 
-	if (!err)
+	if (err)
+		return err;
+	device->has_kernels |= folds->touching.count > 0;
+	if (!device->is_broken && device->has_kernels)
 		err = wt_fold_add(device->fold, folds->touching.at, folds->touching.count, first,
 		                  count);
-	if (err != -EINVAL)
-		return err;
-	device->skipped += (int64_t)count;
+	else
+		err = -ENODATA;
+	/* What it can't have does not stop the run. */
+	device->is_broken |= err == -ENOMEM;
+	device->skipped += err ? (int64_t)count : 0;
 	return 0;
 }
 

@@ -57,6 +57,8 @@ struct wt_device_fold {
 	        dense_of; /* index of a configuration + 1 -> its number in the fold; 0: memsets */
 	uint32_t *config_of; /* and back */
 	size_t dense_count, dense_room;
+	bool has_kernels; /* before the first one samples are not given to it */
+	bool is_broken; /* there was no memory for it: nothing more is given to it */
 	bool is_saved; /* the file has what it says */
 };
 

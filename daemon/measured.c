@@ -287,8 +287,10 @@ static int write_profile(struct wt_run *run, int64_t config_id, const struct wt_
 	return err;
 }
 
-static const char *fold_reason(enum wt_fold_state state)
+static const char *fold_reason(const struct wt_device_fold *device, enum wt_fold_state state)
 {
+	if (device->is_broken)
+		return "wavetapd had no memory for it";
 	switch (state) {
 	case WT_FOLD_OK:
 		return NULL;
@@ -325,7 +327,7 @@ static int write_fold(struct wt_run *run, const struct wt_device_fold *device,
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(s, 9, llround(summary->explained_sm_ns));
 	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 10, fold_reason(summary->state), -1, SQLITE_STATIC);
+		code = sqlite3_bind_text(s, 10, fold_reason(device, summary->state), -1, SQLITE_STATIC);
 	if (code == SQLITE_OK) {
 		sqlite3_step(s);
 		code = sqlite3_reset(s);
@@ -342,10 +344,11 @@ static int write_device(struct wt_run *run, int64_t device_id, struct wt_device_
 	int err = 0;
 
 	if (device) {
-		err = wt_fold_solve(device->fold);
-		wt_fold_summary(device->fold, &summary);
-		if (!err)
-			err = write_fold(run, device, &summary);
+		if (device->has_kernels && !device->is_broken)
+			device->is_broken = wt_fold_solve(device->fold) != 0;
+		if (device->has_kernels && !device->is_broken)
+			wt_fold_summary(device->fold, &summary);
+		err = write_fold(run, device, &summary);
 	}
 	for (size_t i = 0; i < run->configs_count && !err; i++) {
 		const struct wt_config *config = &run->configs[i];

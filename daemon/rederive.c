@@ -185,6 +185,7 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 {
 	struct rederive *r = arg;
 	const struct wt_config *config = &r->run.configs[kernel->tag];
+	struct wt_beside beside;
 	struct wt_idle idle, more;
 	struct wt_stat *stat;
 
@@ -192,16 +193,16 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 		r->refused++;
 		return 0;
 	}
-	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more))
+	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more, &beside))
 		return 0;
 	stat = wt_rollups_get(&r->rollups, kernel->owner, config->config_id, kernel->is_tagged);
 	if (!stat)
 		return -ENOMEM;
-	wt_stat_adjust(stat, &more);
+	wt_stat_adjust(stat, &more, &beside);
 	r->result.shares.rows++;
-	return check(r, wt_db_run(r->write_share, "iiiiii", kernel->id, idle.underfill_sm_ns,
+	return check(r, wt_db_run(r->write_share, "iiiiiiii", kernel->id, idle.underfill_sm_ns,
 	                          idle.wave_sm_ns, idle.wave_max_sm_ns, idle.unjudged_sm_ns,
-	                          idle.comm_sm_ns));
+	                          idle.comm_sm_ns, share->alone_ns, share->active_sm_ns));
 }
 
 static int sweep_rows(struct rederive *r, sqlite3_stmt *s, struct wt_overlap *overlap,
@@ -273,8 +274,9 @@ static int write_shares(struct rederive *r)
 	static const char differing[] =
 	        "INSERT OR REPLACE INTO kernel_share SELECT t.* FROM temp.wt_share t LEFT JOIN "
 	        "kernel_share s USING (exec_id) WHERE (t.underfill_sm_ns, t.wave_sm_ns, "
-	        "t.wave_max_sm_ns, t.unjudged_sm_ns, t.comm_sm_ns) IS NOT (s.underfill_sm_ns, "
-	        "s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, s.comm_sm_ns)";
+	        "t.wave_max_sm_ns, t.unjudged_sm_ns, t.comm_sm_ns, t.alone_ns, t.active_sm_ns) IS "
+	        "NOT (s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, "
+	        "s.comm_sm_ns, s.alone_ns, s.active_sm_ns)";
 	int err = check(r, sqlite3_exec(r->run.db, strangers, NULL, NULL, NULL));
 
 	r->result.shares.changed += err ? 0 : sqlite3_changes(r->run.db);
@@ -303,7 +305,8 @@ static int rederive_shares(struct rederive *r, wt_rederive_progress progress, vo
 	if (!err)
 		err = prepare(r, read_sql, &read);
 	if (!err)
-		err = prepare(r, "INSERT INTO temp.wt_share VALUES (?,?,?,?,?,?)", &r->write_share);
+		err = prepare(r, "INSERT INTO temp.wt_share VALUES (?,?,?,?,?,?,?,?)",
+		              &r->write_share);
 	for (size_t i = 0; i < r->run.gpus_count && !err; i++)
 		if (r->run.gpus[i].device.sm_count > 0 &&
 		    r->run.gpus[i].device.sm_count <= WT_SWEEP_SMS_MAX)
@@ -320,13 +323,16 @@ static int write_rollups(struct rederive *r)
 {
 #define VALUES                                                                                     \
 	"launches, time_ns, min_ns, max_ns, m2_ns2, underfill_sm_ns, wave_sm_ns, "                 \
-	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, comm_sm_ns"
+	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, comm_sm_ns, beside_ns, "               \
+	"beside_active_sm_ns, beside_underfill_sm_ns, beside_wave_sm_ns, beside_wave_max_sm_ns, "  \
+	"beside_unjudged_sm_ns"
+#define PLACES "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21"
 	static const char sql[] =
 	        "INSERT INTO config_stat (process_id, config_id, in_graph, " VALUES ") "
-	        "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
-	        "ON CONFLICT DO UPDATE SET (" VALUES
-	        ") = (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
-	        "WHERE (" VALUES ") IS NOT (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)";
+	        "VALUES (?1,?2,?3," PLACES ") "
+	        "ON CONFLICT DO UPDATE SET (" VALUES ") = (" PLACES ") "
+	        "WHERE (" VALUES ") IS NOT (" PLACES ")";
+#undef PLACES
 #undef VALUES
 	sqlite3_stmt *insert = NULL;
 	int err = prepare(r, sql, &insert);
@@ -335,11 +341,14 @@ static int write_rollups(struct rederive *r)
 		const struct wt_stat *s = &r->rollups.rows[i].stat;
 
 		err = check(r,
-		            wt_db_run(insert, "iiiiiiiriiiiiii", r->rollups.rows[i].process_id,
-		                      s->config_id, (int64_t)s->in_graph, s->launches, s->time_ns,
-		                      s->min_ns, s->max_ns, s->m2_ns2, s->underfill_sm_ns,
-		                      s->wave_sm_ns, s->wave_max_sm_ns, s->unjudged_sm_ns,
-		                      s->first_ns, s->last_ns, s->comm_sm_ns));
+		            wt_db_run(insert, "iiiiiiiriiiiiiiiiiiii",
+		                      r->rollups.rows[i].process_id, s->config_id,
+		                      (int64_t)s->in_graph, s->launches, s->time_ns, s->min_ns,
+		                      s->max_ns, s->m2_ns2, s->underfill_sm_ns, s->wave_sm_ns,
+		                      s->wave_max_sm_ns, s->unjudged_sm_ns, s->first_ns, s->last_ns,
+		                      s->comm_sm_ns, s->beside.time_ns, s->beside.active_sm_ns,
+		                      s->beside.underfill_sm_ns, s->beside.wave_sm_ns,
+		                      s->beside.wave_max_sm_ns, s->beside.unjudged_sm_ns));
 		r->result.rollups.changed += err ? 0 : sqlite3_changes(r->run.db);
 	}
 	sqlite3_finalize(insert);

@@ -15,7 +15,8 @@
 	       "*excluded.sampled_ns)/(sampled_ns+excluded.sampled_ns)"
 #define SUM(column) column "=" column "+excluded." column
 
-#define FOUR_SHARES "(?,?,?,?,?,?),(?,?,?,?,?,?),(?,?,?,?,?,?),(?,?,?,?,?,?)"
+#define SHARE "(?,?,?,?,?,?,?,?)"
+#define FOUR_SHARES SHARE "," SHARE "," SHARE "," SHARE
 _Static_assert(WT_SHARES_AT_ONCE == 16, "four times that");
 
 static const char *const statement_sql[WT_SQL_MAX] = {
@@ -80,15 +81,29 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                 "waves_sm, full_waves, last_wave_blocks, model_reason) "
                 "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_STAT] = "INSERT OR REPLACE INTO config_stat "
-                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        [WT_SQL_STAT_ADJUST] = "UPDATE config_stat SET " ADD("underfill_sm_ns", "?4") "," ADD(
-                "wave_sm_ns",
-                "?5") "," ADD("wave_max_sm_ns",
-                              "?6") "," ADD("unjudged_sm_ns",
-                                            "?7") "," ADD("comm_sm_ns",
-                                                          "?8") " WHERE process_id=?1 AND "
-                                                                "config_id=?2 AND in_graph=?3",
-        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO kernel_share VALUES (?,?,?,?,?,?)",
+                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_STAT_ADJUST] =
+                "UPDATE config_stat SET " ADD("underfill_sm_ns", "?4") "," ADD("wave_sm_ns", "?5") "," ADD("wave_max_sm_ns", "?6") "," ADD(
+                        "unjudged_sm_ns",
+                        "?7") "," ADD("comm_sm_ns",
+                                      "?8") "," ADD("beside_ns",
+                                                    "?9") "," ADD("beside_active_sm_ns",
+                                                                  "?10") "," ADD("beside_underfill_"
+                                                                                 "sm_ns",
+                                                                                 "?11") "," ADD("be"
+                                                                                                "si"
+                                                                                                "de"
+                                                                                                "_w"
+                                                                                                "av"
+                                                                                                "e_"
+                                                                                                "sm"
+                                                                                                "_n"
+                                                                                                "s",
+                                                                                                "?1"
+                                                                                                "2") "," ADD("beside_wave_max_sm_ns",
+                                                                                                             "?13") "," ADD("beside_unjudged_sm_ns",
+                                                                                                                            "?14") " WHERE process_id=?1 AND config_id=?2 AND in_graph=?3",
+        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO kernel_share VALUES " SHARE,
         [WT_SQL_SHARES] = "INSERT OR IGNORE INTO kernel_share VALUES " FOUR_SHARES "," FOUR_SHARES
                           "," FOUR_SHARES "," FOUR_SHARES,
         [WT_SQL_SWEEP] = "INSERT OR REPLACE INTO sweep VALUES (?,?,?,?,?,?)",

@@ -195,7 +195,7 @@ put("run_file", "large", b"\0" + sql(
 put("run_file", "negative", b"\1" + sql("UPDATE kernel_exec SET end_ns=-9223372036854775808",
                                       "UPDATE gpu SET sm_count=0"))
 put("run_file", "shares", b"\0" + sql(
-    "INSERT INTO kernel_share SELECT exec_id,9223372036854775807,-1,9223372036854775807,-9223372036854775808,1 "
+    "INSERT INTO kernel_share SELECT exec_id,9223372036854775807,-1,9223372036854775807,-9223372036854775808,1,1,1 "
     "FROM kernel_exec", "UPDATE config SET sm_count=2147483647",
     "INSERT INTO sweep SELECT device_id,-9223372036854775808,-1,9223372036854775807,-5,7 FROM gpu"))
 put("run_file", "no-sweep", b"\0" + sql("DROP TABLE sweep"))

@@ -84,7 +84,7 @@ static void add_stat(sqlite3 *db, int config, int launches, int64_t time_ns, int
 	run(db,
 	    "INSERT INTO config_stat VALUES (1, %d, 0, %d, %lld, %lld, %lld, 0, %lld, %lld, %lld, "
 	    "%lld,"
-	    " %lld, %lld, 0)",
+	    " %lld, %lld, 0, 0, 0, 0, 0, 0, 0)",
 	    config, launches, time_ns / scale, time_ns / launches / scale,
 	    time_ns / launches / scale, under / scale, wave / scale, wave_max / scale,
 	    unjudged / scale, 1000 * S + first_ns / scale, 1000 * S + (first_ns + time_ns) / scale);
