@@ -97,8 +97,8 @@ static bool is_wanted(const char *wanted, const struct wt_device *device)
 		return ordinal == device->ordinal;
 	(void)wt_device_uuid_text(uuid, device->uuid);
 	if (!strncmp(wanted, "MIG-", 4) && strlen(wanted) > 4) /* our GPU- stands for either */
-		return !strncmp(uuid + 4, wanted + 4, strlen(wanted + 4));
-	return strlen(wanted) > 4 && !strncmp(uuid, wanted, strlen(wanted));
+		return strstr(uuid + 4, wanted + 4) == uuid + 4;
+	return strlen(wanted) > 4 && strstr(uuid, wanted) == uuid;
 }
 
 static enum wt_sampler_state find_device(struct sampler *s)
