@@ -66,6 +66,22 @@ is "$(sql "SELECT count(DISTINCT samples BETWEEN 199 AND 201) FROM sm_bucket WHE
 is "$(sql "SELECT round(min(sm_clock_mhz)), round(max(sm_clock_mhz)) FROM sm_bucket WHERE sampled_ns > 5000000")" "1980.0|1980.0" "the SM clock"
 ok "resident warps are known" [ "$(sql "SELECT max(warps_per_sm) > 0.5 FROM sm_bucket")" = 1 ]
 
+# ---- where decoding begins the image anew; and what NVML says, if it is there
+export WTFAKE_TRUTH="$work/truth.anew"
+WTFAKE_PM_ANEW=1 WTFAKE_NVML_REASONS=4 WTFAKE_NVML_PROCESSES=1 demo 3
+settle
+unset WTFAKE_TRUTH
+mv "$work/truth.anew" "$work/truth"
+got=$(near_truth)
+is "${got%|*}" "1|1" "decoding that begins anew: the truth all the same: $got"
+is "$(sql "SELECT count(*) BETWEEN 1 AND 10, min(throttle_reasons), max(throttle_reasons), min(sm_clock_mhz) FROM gpu_state")" "1|4|4|1980" \
+  "NVML: clocks are held down by power"
+if [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; then
+  is "$(sql "SELECT DISTINCT foreign_processes, foreign_pid FROM gpu_state")" "1|1" "and a process that no run knows"
+else
+  is "$(sql "SELECT count(foreign_processes) FROM gpu_state")" 0 "pids of another namespace tell nothing"
+fi
+
 # ---- options of run
 demo 1 --sample 20us
 settle
