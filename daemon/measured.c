@@ -327,7 +327,8 @@ static int write_fold(struct wt_run *run, const struct wt_device_fold *device,
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(s, 9, llround(summary->explained_sm_ns));
 	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 10, fold_reason(device, summary->state), -1, SQLITE_STATIC);
+		code = sqlite3_bind_text(s, 10, fold_reason(device, summary->state), -1,
+		                         SQLITE_STATIC);
 	if (code == SQLITE_OK) {
 		sqlite3_step(s);
 		code = sqlite3_reset(s);
