@@ -196,8 +196,8 @@ static int look_back(struct wt_fold *fold, const struct wt_fold_sample *sample, 
 	return 0;
 }
 
-static void count_sample(struct wt_fold *fold, const struct wt_fold_sample *sample,
-                         const double *y, double length_ns)
+static void count_sample(struct wt_fold *fold, const struct wt_fold_sample *sample, const double *y,
+                         double length_ns)
 {
 	const struct fold_row *row = &fold->row;
 	double clock = sample->mean[WT_FOLD_CLOCK];
@@ -345,7 +345,8 @@ static int add_stretch(struct wt_fold *fold, const struct wt_fold_kernel *kernel
 	err = prepare(fold, kernels, kernel_count, samples[0].start_ns + fold->offset_ns,
 	              samples[sample_count - 1].end_ns + fold->offset_ns);
 	for (size_t i = 0; i < sample_count && !err; i++) {
-		err = one_sample(fold, &samples[i], positions, do_add, do_look && fold->solution.map);
+		err = one_sample(fold, &samples[i], positions, do_add,
+		                 do_look && fold->solution.map);
 		if (err || i % MOVE_SAMPLES)
 			continue;
 		err = keep_within(fold);
@@ -383,9 +384,12 @@ static int add_waiting(struct wt_fold *fold)
 	return err;
 }
 
-static int try_align(struct wt_fold *fold)
+static int try_align(struct wt_fold *fold, bool must)
 {
-	int err = fold_align(fold);
+	size_t need;
+	int err = fold_align(fold, must, &need);
+
+	fold->align_at = need > fold->waiting_busy ? need : 2 * fold->waiting_busy;
 
 	if (!err && fold->is_aligned)
 		return add_waiting(fold);
@@ -447,10 +451,8 @@ int wt_fold_add(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size
 	if (fold->is_aligned)
 		return add_stretch(fold, kernels, kernel_count, samples, sample_count, true, true);
 	err = keep_waiting(fold, kernels, kernel_count, samples, sample_count);
-	if (!err && fold->waiting_busy >= fold->align_at) {
-		fold->align_at = 2 * fold->waiting_busy;
-		err = try_align(fold);
-	}
+	if (!err && fold->waiting_busy >= fold->align_at)
+		err = try_align(fold, false);
 	return err;
 }
 
@@ -459,7 +461,7 @@ int wt_fold_solve(struct wt_fold *fold)
 	int err = 0;
 
 	if (!fold->is_aligned && fold->waiting_busy >= BUSY_LEAST)
-		err = try_align(fold);
+		err = try_align(fold, true);
 	if (!err && fold->is_aligned)
 		err = fold_solution_make(fold, true);
 	return err;

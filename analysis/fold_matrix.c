@@ -24,7 +24,8 @@ static void each_entry(const struct fold_normal *normal, const uint32_t *map, en
 
 		for (uint32_t i = 0; i < FOLD_TILE; i++)
 			for (uint32_t j = 0; j < FOLD_TILE; j++) {
-				uint32_t a = tile->row * FOLD_TILE + i, b = tile->column * FOLD_TILE + j;
+				uint32_t a = tile->row * FOLD_TILE + i,
+				         b = tile->column * FOLD_TILE + j;
 				double value = tile->value[i][j];
 
 				if (value == 0 || a > b)

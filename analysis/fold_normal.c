@@ -140,8 +140,7 @@ static int chunk_grow(struct fold_normal *normal)
 			normal->chunks[normal->chunks_room] = NULL;
 	}
 	if (!normal->chunks[chunk])
-		normal->chunks[chunk] =
-		        malloc(FOLD_TILES_PER_CHUNK * sizeof(struct fold_tile));
+		normal->chunks[chunk] = malloc(FOLD_TILES_PER_CHUNK * sizeof(struct fold_tile));
 	return normal->chunks[chunk] ? 0 : -ENOMEM;
 }
 
@@ -284,7 +283,8 @@ static int merge_tile(struct fold_normal *to, const struct fold_tile *tile, cons
 				a = b;
 				b = swap;
 			}
-			into = tile_of(to, (uint32_t)(a / FOLD_TILE), (uint32_t)(b / FOLD_TILE), false);
+			into = tile_of(to, (uint32_t)(a / FOLD_TILE), (uint32_t)(b / FOLD_TILE),
+			               false);
 			if (!into)
 				return -ENOMEM;
 			into->value[a % FOLD_TILE][b % FOLD_TILE] += value;

@@ -52,7 +52,8 @@ uint32_t fold_bins(const struct wt_fold_options *options, double duration_ns)
 
 static uint32_t block_create(struct fold_blocks *blocks, uint32_t config)
 {
-	void *grown = fold_room(blocks->all, &blocks->room, blocks->count + 1, sizeof(*blocks->all));
+	void *grown =
+	        fold_room(blocks->all, &blocks->room, blocks->count + 1, sizeof(*blocks->all));
 
 	if (!grown)
 		return FOLD_NONE;
@@ -224,8 +225,8 @@ static void cut(struct fold_segments *segments, size_t open, struct wt_fold_kern
 	for (size_t i = 0; i < open; i++) {
 		const struct wt_fold_kernel *before = &segments->kernels[segments->open[i]];
 
-		if (before->end_ns - kernel->start_ns <= split_ns && before->end_ns < kernel->end_ns &&
-		    before->end_ns > end_ns)
+		if (before->end_ns - kernel->start_ns <= split_ns &&
+		    before->end_ns < kernel->end_ns && before->end_ns > end_ns)
 			end_ns = before->end_ns;
 	}
 	middle_ns = kernel->start_ns + (end_ns - kernel->start_ns) / 2;
@@ -287,8 +288,9 @@ static int emit(struct fold_segments *segments, struct fold_blocks *blocks, size
                 int64_t start_ns, int64_t end_ns)
 {
 	const struct wt_fold_kernel *kernel = &segments->kernels[segments->open[0]];
-	struct fold_segment segment = {start_ns, end_ns, kernel->start_ns,
-	                               kernel->end_ns - kernel->start_ns, 0, kernel->config};
+	struct fold_segment segment = {
+	        start_ns, end_ns,        kernel->start_ns, kernel->end_ns - kernel->start_ns,
+	        0,        kernel->config};
 	void *grown = fold_room(segments->all, &segments->room, segments->count + 1,
 	                        sizeof(*segments->all));
 	int err;

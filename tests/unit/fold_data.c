@@ -18,7 +18,8 @@ static gzFile open_csv(const char *name, const char *part, char *line)
 	char path[1024];
 	gzFile file;
 
-	snprintf(path, sizeof(path), "%s/tests/data/fold/%s-%s.csv.gz", top ? top : ".", name, part);
+	snprintf(path, sizeof(path), "%s/tests/data/fold/%s-%s.csv.gz", top ? top : ".", name,
+	         part);
 	file = gzopen(path, "rb");
 	if (!file || !gzgets(file, line, FOLD_LINE_MAX)) {
 		printf("Bail out! can't read %s\n", path);

@@ -51,7 +51,8 @@ static size_t read_truth(struct known *known)
 	while (count < CONFIGS_MAX && fgets(line, sizeof(line), file)) {
 		struct known one = {.bins = 0};
 
-		if (sscanf(line, "%15[0-9],%*d,%*d,%*d,%*d,%*f,%lf", one.name, &one.truth_sm_us) == 2)
+		if (sscanf(line, "%15[0-9],%*d,%*d,%*d,%*d,%*f,%lf", one.name, &one.truth_sm_us) ==
+		    2)
 			known[count++] = one;
 	}
 	fclose(file);
@@ -104,7 +105,8 @@ static struct wt_fold *fold_all(const struct fold_data *data, size_t part)
 			first++;
 		while (last < data->kernel_count && data->kernels[last].start_ns <= to_ns)
 			last++;
-		if (wt_fold_add(fold, data->kernels + first, last - first, data->samples + i, count))
+		if (wt_fold_add(fold, data->kernels + first, last - first, data->samples + i,
+		                count))
 			abort();
 	}
 	if (wt_fold_solve(fold))
@@ -167,14 +169,15 @@ static void check_mix(size_t part)
 		wt_fold_result(fold, (uint32_t)i, &result);
 		wt_fold_profile(fold, (uint32_t)i, active, error);
 		errors[i] = fabs(per_launch_sm_us(&result) / one->truth_sm_us - 1);
-		printf("# grid %s: %.1f SM-us, truth %.1f (%.2f %%), reference %.1f, error %.2f %%\n",
+		printf("# grid %s: %.1f SM-us, truth %.1f (%.2f %%), reference %.1f, error %.2f "
+		       "%%\n",
 		       one->name, per_launch_sm_us(&result), one->truth_sm_us, 100 * errors[i],
 		       one->reference_sm_us, 100 * result.error_sms / result.active_sms);
 		ok(result.verdict == WT_FOLD_MEASURED && result.launches == 2000,
 		   "grid %s: all launches, measured", one->name);
 		ok(errors[i] < 0.025, "grid %s within 2.5 %% of truth", one->name);
-		is_near(per_launch_sm_us(&result), one->reference_sm_us, 0.004 * one->reference_sm_us,
-		        "and within 0.4 % of the reference");
+		is_near(per_launch_sm_us(&result), one->reference_sm_us,
+		        0.004 * one->reference_sm_us, "and within 0.4 % of the reference");
 		is_i64(result.bins, one->bins, "with as many bins");
 		most = fmax(most, compare_profile(one, active, result.bins, &square));
 		bins += result.bins;
@@ -213,7 +216,8 @@ static void check_training(size_t part)
 	fold_data_read(&data, "train-b32");
 	fold = fold_all(&data, part);
 	wt_fold_summary(fold, &summary);
-	printf("# train-b32 by %zu: offset %.0f +- %.0f ns, residual %.5f, %zu unknowns, %zu bytes\n",
+	printf("# train-b32 by %zu: offset %.0f +- %.0f ns, residual %.5f, %zu unknowns, %zu "
+	       "bytes\n",
 	       part, summary.offset_ns, summary.offset_error_ns, summary.residual, summary.unknowns,
 	       summary.bytes);
 	is_i64(summary.state, WT_FOLD_OK, "the training run is explained");
