@@ -384,9 +384,12 @@ static int add_waiting(struct wt_fold *fold)
 	return err;
 }
 
-static int try_align(struct wt_fold *fold)
+static int try_align(struct wt_fold *fold, bool must)
 {
-	int err = fold_align(fold);
+	size_t need;
+	int err = fold_align(fold, must, &need);
+
+	fold->align_at = need > fold->waiting_busy ? need : 2 * fold->waiting_busy;
 
 	if (!err && fold->is_aligned)
 		return add_waiting(fold);
@@ -448,10 +451,8 @@ int wt_fold_add(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size
 	if (fold->is_aligned)
 		return add_stretch(fold, kernels, kernel_count, samples, sample_count, true, true);
 	err = keep_waiting(fold, kernels, kernel_count, samples, sample_count);
-	if (!err && fold->waiting_busy >= fold->align_at) {
-		fold->align_at = 2 * fold->waiting_busy;
-		err = try_align(fold);
-	}
+	if (!err && fold->waiting_busy >= fold->align_at)
+		err = try_align(fold, false);
 	return err;
 }
 
@@ -460,7 +461,7 @@ int wt_fold_solve(struct wt_fold *fold)
 	int err = 0;
 
 	if (!fold->is_aligned && fold->waiting_busy >= BUSY_LEAST)
-		err = try_align(fold);
+		err = try_align(fold, true);
 	if (!err && fold->is_aligned)
 		err = fold_solution_make(fold, true);
 	return err;

@@ -20,9 +20,13 @@
 #define FINE_NS 15
 #define COARSE_ROWS 1500
 #define FINE_ROWS 4000
+#define ALL_ROWS 20000 /* for the last steps, if there are many configurations */
+#define MISFIT 2 /* bins are no kernel's true course: larger errors than noise alone makes */
+#define MISFIT_NS 400 /* what the search may be off, were the course of kernels left out */
+#define STILL_NS 60 /* moves that are not worth it */
 #define CANDIDATES 5
 #define UNKNOWNS_PER_ROW 0.25
-#define TOLERANCE 1e-5
+#define TOLERANCE 1e-4
 #define NEARLY 1.05 /* residuals that don't tell two offsets apart */
 #define SPREAD_MAX 0.02 /* of SM-time: what two offsets may differ by and be the same */
 #define CHECK_ROWS 500
@@ -39,11 +43,11 @@ struct search {
 	size_t row_count, stride;
 	struct fold_place *places; /* by block */
 	double *block_ns;
-	size_t columns;
+	size_t columns, wanted; /* unknowns; if there were samples enough */
 	struct fold_row row;
 	struct fold_normal normal;
 	double *x, *b, *times; /* columns */
-	double variance; /* of the rows taken last */
+	double variance, length_ns; /* of the rows taken last */
 	size_t rows_taken;
 };
 
@@ -80,7 +84,7 @@ static int choose_rows(struct search *search)
 				       is_active(fold, sample + 1))))
 					continue;
 				if (pass &&
-				    count * FINE_ROWS / active != (count + 1) * FINE_ROWS / active)
+				    count * ALL_ROWS / active != (count + 1) * ALL_ROWS / active)
 					search->rows[search->row_count++] =
 					        (struct chosen){(uint32_t)s, (uint32_t)i};
 				count++;
@@ -88,9 +92,9 @@ static int choose_rows(struct search *search)
 		}
 		if (pass)
 			break;
-		active = count > FINE_ROWS ? count : FINE_ROWS;
+		active = count > ALL_ROWS ? count : ALL_ROWS;
 		count = 0;
-		search->rows = malloc((FINE_ROWS + 1) * sizeof(*search->rows));
+		search->rows = malloc((ALL_ROWS + 1) * sizeof(*search->rows));
 		if (!search->rows)
 			return -ENOMEM;
 	}
@@ -137,6 +141,7 @@ static int place_blocks(struct search *search)
 		if (block->config != FOLD_NONE && block->durations)
 			bins = fold_bins(&search->fold->options,
 			                 block->duration_ns / (double)block->durations);
+		search->wanted += bins;
 		if (used + bins - 1 <= budget) {
 			used += bins - 1;
 			place->bins = bins;
@@ -147,6 +152,7 @@ static int place_blocks(struct search *search)
 	for (size_t i = own; i < blocks->count; i++) /* the rest shares unknown 0 */
 		search->places[ranked[i].block] = (struct fold_place){0, 1};
 	search->columns = next;
+	search->wanted += 1 + blocks->count - own;
 	free(ranked);
 	return 0;
 }
@@ -243,8 +249,22 @@ static int add_rows(struct search *search, int64_t offset_ns, double *ret_square
 	}
 	rate = length > 0 ? sum / length : 0;
 	search->variance = square - 2 * rate * cross + rate * rate * length_square;
+	search->length_ns = length;
 	*ret_square = square;
 	return 0;
+}
+
+/* As in fold_result.c: what hardly any sample tells is not far from 0, and needs no exact solution. */
+static void add_prior(const struct search *search, struct fold_matrix *matrix)
+{
+	double prior = FOLD_NOISE * search->length_ns / (double)search->rows_taken;
+
+	for (size_t i = 0; i < matrix->count; i++) {
+		for (size_t k = matrix->row[i]; k < matrix->row[i + 1]; k++)
+			if (matrix->column[k] == i)
+				matrix->value[k] += prior * prior;
+		matrix->diagonal[i] += prior * prior;
+	}
 }
 
 /* The sum of squares that the best fit leaves. */
@@ -257,6 +277,7 @@ static int try_offset(struct search *search, int64_t offset_ns, double *ret_squa
 		err = fold_matrix_init(&matrix, &search->normal, NULL, search->columns);
 	if (err)
 		return err;
+	add_prior(search, &matrix);
 	for (size_t i = 0; i < search->columns; i++)
 		search->b[i] = search->normal.rhs[i];
 	err = fold_solve_bounded(&matrix, search->b, search->fold->options.sm_count, TOLERANCE,
@@ -375,7 +396,7 @@ static int measure(struct search *search, struct candidate *best, double *ret_si
 	*ret_sigma_ns = (double)search->fold->options.offset_max_ns;
 	if (curve > 0) {
 		double move_ns = step_ns * (before - after) / (2 * curve);
-		double sigma_ns = step_ns * sqrt(2 * noise / curve);
+		double sigma_ns = MISFIT * step_ns * sqrt(2 * noise / curve);
 
 		if (fabs(move_ns) < step_ns)
 			best->offset_ns += (int64_t)floor(move_ns + 0.5);
@@ -411,7 +432,7 @@ static int find(struct search *search)
 	bool is_ambiguous = false;
 	int err = scan(search, candidates, &count);
 
-	search->stride = 1;
+	search->stride = search->row_count / FINE_ROWS + 1;
 	for (size_t i = 0; i < count && !err; i++) {
 		if (i && candidates[i].square > 3 * candidates[0].square && i > 1)
 			candidates[i].square = INFINITY;
@@ -426,11 +447,12 @@ static int find(struct search *search)
 			candidates[i] = swap;
 		}
 	if (!err && count)
+		err = judge(search, candidates, count, &is_ambiguous);
+	search->stride = 1;
+	if (!err && count)
 		err = refine(search, &candidates[0], 125, FINE_NS);
 	if (!err && count)
 		err = measure(search, &candidates[0], &fold->offset_sigma_ns);
-	if (!err && count)
-		err = judge(search, candidates, count, &is_ambiguous);
 	fold->is_ambiguous = is_ambiguous;
 	fold->is_aligned = !err && count && !is_ambiguous;
 	fold->offset_ns = fold->offset_min_ns = fold->offset_max_ns = candidates[0].offset_ns;
@@ -441,13 +463,24 @@ static int find(struct search *search)
 	return err;
 }
 
-int fold_align(struct wt_fold *fold)
+int fold_align(struct wt_fold *fold, bool must, size_t *ret_need)
 {
 	struct search search = {.fold = fold, .stride = 1};
 	int err = begin(&search);
+	double left_out;
 
+	*ret_need = (size_t)((double)search.wanted / UNKNOWNS_PER_ROW);
+	if (*ret_need > ALL_ROWS)
+		*ret_need = ALL_ROWS;
+	if (!err && !must && search.row_count < *ret_need) {
+		end(&search);
+		return 0;
+	}
 	if (!err)
 		err = find(&search);
+	left_out = 1 - (double)search.columns / (double)(search.wanted ? search.wanted : 1);
+	if (left_out > 0)
+		fold->offset_sigma_ns = hypot(fold->offset_sigma_ns, MISFIT_NS * left_out);
 	end(&search);
 	return err;
 }
@@ -474,7 +507,7 @@ void fold_align_move(struct wt_fold *fold)
 		return; /* more of them will tell */
 	if (fabs(move_ns) > FOLD_CHECK_NS)
 		move_ns = move_ns > 0 ? FOLD_CHECK_NS : -FOLD_CHECK_NS;
-	if (fabs(move_ns) > 2 * sigma_ns) {
+	if (fabs(move_ns) > 3 * sigma_ns && fabs(move_ns) > STILL_NS) {
 		fold->offset_ns += (int64_t)move_ns;
 		if (fold->offset_ns < fold->offset_min_ns)
 			fold->offset_min_ns = fold->offset_ns;

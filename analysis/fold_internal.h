@@ -19,6 +19,7 @@
 #define FOLD_SOLVED_CHANNELS 4 /* all before WT_FOLD_CLOCK */
 #define FOLD_PROBES 16 /* a bit each of fold_signs() */
 #define FOLD_STUDENT 2.12 /* 95 of 100, from a variance of that many probes */
+#define FOLD_NOISE 2e-3 /* of a sample, before it is known: share of the SMs */
 #define FOLD_NONE UINT32_MAX
 
 /* Right-hand sides of the normal equations. */
@@ -178,11 +179,11 @@ void fold_matrix_times(const struct fold_matrix *matrix, const double *in, doubl
 int fold_solve_bounded(const struct fold_matrix *matrix, const double *b, double upper,
                        double tolerance, double *x);
 /*
- * (M + diag(extra)) X = B over the unknowns with is_free, `width` right-hand sides side by side; X: where
+ * M X = B over the unknowns with is_free, `width` right-hand sides side by side; X: where
  * to start; 0 where not free. 0 or -ENOMEM.
  */
-int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *extra,
-                    const double *b, double tolerance, size_t width, double *x);
+int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *b,
+                    double tolerance, size_t width, double *x);
 
 /* ---- fold.c */
 
@@ -242,8 +243,11 @@ void fold_tally(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size
 
 /* ---- fold_align.c */
 
-/* From what waits. Sets is_aligned; 0 or -ENOMEM. */
-int fold_align(struct wt_fold *fold);
+/*
+ * From what waits. Sets is_aligned; 0 or -ENOMEM. *ret_need: samples with activity that would do for all
+ * unknowns; with fewer, it does nothing unless it must.
+ */
+int fold_align(struct wt_fold *fold, bool must, size_t *ret_need);
 /* Adds a sample to the check of the offset: y less the row's sum, at offset - FOLD_CHECK_NS, 0, +. */
 #define FOLD_CHECK_NS 250
 void fold_align_check(struct wt_fold *fold, const double residuals[3]);

@@ -8,7 +8,9 @@
  * the only one where the matrix is definite. Where it isn't (configurations that can't be told
  * apart) any minimum will do: the errors tell.
  *
- * Preconditioned by the diagonal.
+ * Preconditioned by the matrix's windows of WINDOW unknowns along the diagonal, each with its Cholesky
+ * factor: bins of a configuration, and of those that come before and after it, are hard to tell apart,
+ * distant ones are not.
  */
 #include <errno.h>
 #include <math.h>
@@ -20,26 +22,121 @@
 #define ROUNDS_MAX 60
 #define STEPS_MAX 2000
 #define SWEEPS 3
+#define WINDOW 32
 
 /* ---- many right-hand sides, each with its own step, side by side */
 
 struct many {
 	const struct fold_matrix *matrix;
 	const bool *is_free;
-	const double *extra; /* may be NULL */
 	size_t width;
 	double *r, *z, *p, *q; /* count x width */
 	double *rz, *first, *scale; /* width */
+	double *factor; /* count x WINDOW: lower triangles of windows, by row */
 };
 
-static double diagonal_of(const struct many *many, size_t i)
+/* The window's part of the matrix; unknowns that are not free have a row of the identity. */
+static void take_window(const struct many *many, size_t first, size_t size)
 {
-	double diagonal = many->matrix->diagonal[i] + (many->extra ? many->extra[i] : 0);
+	const struct fold_matrix *matrix = many->matrix;
 
-	return diagonal > 0 ? diagonal : 1;
+	for (size_t i = 0; i < size; i++) {
+		double *row = many->factor + (first + i) * WINDOW;
+		size_t at = first + i;
+
+		memset(row, 0, WINDOW * sizeof(*row));
+		if (many->is_free[at])
+			for (size_t k = matrix->row[at]; k < matrix->row[at + 1]; k++) {
+				size_t column = matrix->column[k];
+
+				if (column >= first && column <= at && many->is_free[column])
+					row[column - first] = matrix->value[k];
+			}
+		if (!(row[i] > 0))
+			row[i] = 1;
+	}
 }
 
-/* out = (M + extra) in, over the free ones. */
+/* Cholesky's factor, in place. An unknown that is no longer one of its own gets its diagonal alone. */
+static void factor_windows(const struct many *many)
+{
+	for (size_t first = 0; first < many->matrix->count; first += WINDOW) {
+		size_t size = many->matrix->count - first;
+
+		if (size > WINDOW)
+			size = WINDOW;
+		take_window(many, first, size);
+		for (size_t i = 0; i < size; i++) {
+			double *row = many->factor + (first + i) * WINDOW, rest = row[i];
+
+			for (size_t j = 0; j < i; j++) {
+				const double *other = many->factor + (first + j) * WINDOW;
+
+				for (size_t k = 0; k < j; k++)
+					row[j] -= row[k] * other[k];
+				row[j] /= other[j];
+				rest -= row[j] * row[j];
+			}
+			if (rest > 1e-10 * row[i]) {
+				row[i] = sqrt(rest);
+				continue;
+			}
+			memset(row, 0, i * sizeof(*row));
+			row[i] = sqrt(row[i]);
+		}
+	}
+}
+
+/* z = factor^-T factor^-1 z, window by window. */
+static void solve_windows_one(const struct many *many, double *z)
+{
+	for (size_t i = 0; i < many->matrix->count; i++) {
+		const double *row = many->factor + i * WINDOW;
+		size_t first = i / WINDOW * WINDOW;
+		double sum = z[i];
+
+		for (size_t k = first; k < i; k++)
+			sum -= row[k - first] * z[k];
+		z[i] = sum / row[i - first];
+	}
+	for (size_t i = many->matrix->count; i-- > 0;) {
+		const double *row = many->factor + i * WINDOW;
+		size_t first = i / WINDOW * WINDOW;
+
+		z[i] /= row[i - first];
+		for (size_t k = first; k < i; k++)
+			z[k] -= row[k - first] * z[i];
+	}
+}
+
+/* The same for all at once. */
+static void solve_windows(const struct many *many, double *z)
+{
+	size_t count = many->matrix->count, width = many->width;
+
+	for (size_t i = 0; i < count; i++) {
+		const double *row = many->factor + i * WINDOW;
+		size_t first = i / WINDOW * WINDOW;
+
+		for (size_t k = first; k < i; k++)
+			for (size_t w = 0; w < width; w++)
+				z[i * width + w] -= row[k - first] * z[k * width + w];
+		for (size_t w = 0; w < width; w++)
+			z[i * width + w] /= row[i - first];
+	}
+	for (size_t i = count; i-- > 0;) {
+		const double *row = many->factor + i * WINDOW;
+		size_t first = i / WINDOW * WINDOW;
+
+		for (size_t w = 0; w < width; w++)
+			z[i * width + w] /= row[i - first];
+		for (size_t k = first; k < i; k++)
+			for (size_t w = 0; w < width; w++)
+				z[k * width + w] -= row[k - first] * z[i * width + w];
+	}
+}
+
+/* out = M in, over the free ones. */
 static void many_times(const struct many *many, const double *in, double *out)
 {
 	size_t width = many->width;
@@ -47,32 +144,26 @@ static void many_times(const struct many *many, const double *in, double *out)
 	fold_matrix_times(many->matrix, in, out, width);
 	for (size_t i = 0; i < many->matrix->count; i++)
 		for (size_t w = 0; w < width; w++) {
-			double *to = &out[i * width + w];
-
 			if (!many->is_free[i])
-				*to = 0;
-			else if (many->extra)
-				*to += many->extra[i] * in[i * width + w];
+				out[i * width + w] = 0;
 		}
 }
 
-/* z = r / diagonal; *sums = r z */
+/* z = r, preconditioned; sums = r z */
 static void many_precondition(const struct many *many, double *sums)
 {
-	size_t width = many->width;
+	size_t width = many->width, all = many->matrix->count * width;
 
+	memcpy(many->z, many->r, all * sizeof(*many->z));
+	if (width == 1)
+		solve_windows_one(many, many->z);
+	else
+		solve_windows(many, many->z);
 	for (size_t w = 0; w < width; w++)
 		sums[w] = 0;
-	for (size_t i = 0; i < many->matrix->count; i++) {
-		double inverse = 1 / diagonal_of(many, i);
-
-		for (size_t w = 0; w < width; w++) {
-			double r = many->r[i * width + w];
-
-			many->z[i * width + w] = r * inverse;
-			sums[w] += r * r * inverse;
-		}
-	}
+	for (size_t i = 0; i < all; i += width)
+		for (size_t w = 0; w < width; w++)
+			sums[w] += many->r[i + w] * many->z[i + w];
 }
 
 /* One step for all; false: all have arrived. */
@@ -137,14 +228,14 @@ static void many_begin(const struct many *many, const double *b, double *x)
 	memcpy(many->p, many->z, count * width * sizeof(*many->p));
 }
 
-int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *extra,
-                    const double *b, double tolerance, size_t width, double *x)
+int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *b,
+                    double tolerance, size_t width, double *x)
 {
 	size_t all = matrix->count * width;
-	double *scratch = malloc((4 * all + 3 * width + 1) * sizeof(*scratch));
+	double *scratch =
+	        malloc((4 * all + 3 * width + matrix->count * WINDOW + 1) * sizeof(*scratch));
 	struct many many = {matrix,
 	                    is_free,
-	                    extra,
 	                    width,
 	                    scratch,
 	                    scratch + all,
@@ -152,10 +243,12 @@ int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const
 	                    scratch + 3 * all,
 	                    scratch + 4 * all,
 	                    scratch + 4 * all + width,
-	                    scratch + 4 * all + 2 * width};
+	                    scratch + 4 * all + 2 * width,
+	                    scratch + 4 * all + 3 * width};
 
 	if (!scratch)
 		return -ENOMEM;
+	factor_windows(&many);
 	many_begin(&many, b, x);
 	for (int step = 0; step < STEPS_MAX && many_step(&many, tolerance, x); step++)
 		;
@@ -243,7 +336,7 @@ static int explore(const struct bounded *bounded, double *x)
 			         bounded->matrix->diagonal[i];
 	}
 	tolerance = steep > 0 ? sqrt(bounded->limit / steep) / 4 : 1;
-	err = fold_solve_many(bounded->matrix, bounded->is_free, NULL, bounded->down,
+	err = fold_solve_many(bounded->matrix, bounded->is_free, bounded->down,
 	                      tolerance < 0.1 ? tolerance : 0.1, 1, bounded->step);
 	if (err)
 		return err;

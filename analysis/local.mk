@@ -53,8 +53,10 @@ tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h
 tests_unit_test_whatif_LDADD = libwtanalysis.a -lm
 
-check_PROGRAMS += tests/unit/test_fold_data
-TESTS += tests/unit/test_fold_data
+check_PROGRAMS += tests/unit/test_fold_data tests/unit/test_fold_sim
+TESTS += tests/unit/test_fold_data tests/unit/test_fold_sim
+tests_unit_test_fold_sim_SOURCES = tests/unit/test_fold_sim.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
+tests_unit_test_fold_sim_LDADD = libwtanalysis.a -lm
 tests_unit_test_fold_data_SOURCES = tests/unit/test_fold_data.c tests/unit/fold_data.c tests/unit/fold_data.h tests/tap.h
 tests_unit_test_fold_data_LDADD = libwtanalysis.a $(ZLIB_LIBS) -lm
 

@@ -151,7 +151,8 @@ static int next_chunk(struct wt_run *run, struct wt_device_fold *device, int64_t
 		code = wt_db_bind(query, "ii", device->chunk_id, device->device_id);
 	if (code == SQLITE_OK && (code = sqlite3_step(query)) == SQLITE_ROW)
 		found = settled_ns == INT64_MAX ||
-		        sqlite3_column_int64(query, 1) <= settled_ns - MARGIN_NS;
+		        (settled_ns > 0 &&
+		         sqlite3_column_int64(query, 1) <= settled_ns - MARGIN_NS);
 	if (found && ret_count) {
 		device->chunk_id = sqlite3_column_int64(query, 0);
 		if (wt_samples_decode(sqlite3_column_blob(query, 3),
@@ -370,6 +371,7 @@ static bool is_due(const struct wt_folds *folds, int64_t now_ns)
 
 /* ---- the step */
 
+/* INT64_MIN: nothing is settled yet. */
 static int64_t settled_ns(const struct wt_run *run, int64_t device_id, bool is_over)
 {
 	const struct wt_device_sweep *sweep = run->sweeps;
@@ -378,7 +380,7 @@ static int64_t settled_ns(const struct wt_run *run, int64_t device_id, bool is_o
 		return INT64_MAX;
 	while (sweep && sweep->device_id != device_id)
 		sweep = sweep->next;
-	return sweep ? wt_overlap_settled_ns(sweep->overlap) : INT64_MIN + MARGIN_NS;
+	return sweep ? wt_overlap_settled_ns(sweep->overlap) : INT64_MIN;
 }
 
 static int feed_device(struct wt_run *run, struct wt_device_fold *device, bool is_over,

@@ -72,3 +72,6 @@ tests_bench_bench_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += tests/bench/bench_daemon
 tests_bench_bench_daemon_SOURCES = tests/bench/bench_daemon.c tests/unit/synth.c tests/unit/synth.h
 tests_bench_bench_daemon_LDADD = $(SQLITE_LIBS)
+check_PROGRAMS += tests/bench/bench_samples
+tests_bench_bench_samples_SOURCES = tests/bench/bench_samples.c tests/unit/synth.c tests/unit/synth.h
+tests_bench_bench_samples_LDADD = $(SQLITE_LIBS)

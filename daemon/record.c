@@ -221,8 +221,26 @@ static bool is_recording(const struct wt_process *process)
 	return process->record && process->record->fd >= 0;
 }
 
+/* A sampler is recorded where the processes of its run are: it has the daemon's environment. */
+static void adopt_dir(struct wt_process *process)
+{
+	struct wt_segment_header *header = &process->mapped.header;
+	const struct wt_process *other = process->run->daemon->processes;
+
+	while (other && (other->run != process->run || wt_process_is_sampler(other)))
+		other = other->next;
+	if (other)
+		snprintf(header->record_dir, sizeof(header->record_dir), "%s",
+		         other->mapped.header.record_dir);
+	else if (!header->record_dir[0])
+		wt_db_meta(process->run->db, "recording", header->record_dir,
+		           sizeof(header->record_dir));
+}
+
 void wt_record_begin(struct wt_process *process)
 {
+	if (!process->record && wt_process_is_sampler(process) && process->run->daemon)
+		adopt_dir(process);
 	if (!process->mapped.header.record_dir[0])
 		return;
 	if (!process->record)

@@ -331,6 +331,25 @@ static void check_import(void)
 		is_i64(differing(imported, tables[i]), 0, tables[i]);
 }
 
+/* A fault planted into a copy is found. */
+static void check_finds(const char *fault, const char *words)
+{
+	char path[600], command[2000];
+	sqlite3 *db = NULL;
+
+	snprintf(path, sizeof(path), "%s/fault.db", folder);
+	snprintf(command, sizeof(command), "cp %s %s", file, path);
+	if (system(command) || sqlite3_open(path, &db))
+		return;
+	ok(sqlite3_exec(db, fault, NULL, NULL, NULL) == SQLITE_OK, "a fault: %s", fault);
+	sqlite3_close(db);
+	snprintf(command, sizeof(command), "check %s", path);
+	is_i64(wavetap(command, "fault.out"), 1, "is a problem");
+	snprintf(command, sizeof(command), "tr -s ' \n' ' ' <%s/fault.out | grep -qF \"%s\"",
+	         folder, words);
+	ok(system(command) == 0, "with the words: %s", words);
+}
+
 static void test_plain(void)
 {
 	char command[1200];
@@ -344,6 +363,20 @@ static void test_plain(void)
 	       query("SELECT samples_taken FROM sampler"), "every sample is kept");
 	snprintf(command, sizeof(command), "check %s", file);
 	is_i64(wavetap(command, "check.out"), 0, "check finds it sound");
+	check_finds("UPDATE sm_bucket SET active_avg = active_avg + 0.001 WHERE "
+	            "start_ns = (SELECT max(start_ns) FROM sm_bucket)",
+	            "is not what its samples sum to");
+	check_finds("DELETE FROM sm_bucket WHERE start_ns = (SELECT max(start_ns) FROM sm_bucket)",
+	            "is not what its samples sum to");
+	check_finds("UPDATE sample_chunk SET samples = samples + 1 WHERE chunk_id = 2",
+	            "has not the samples and times that it tells");
+	check_finds("UPDATE sample_chunk SET data = substr(data, 1, 100) WHERE chunk_id = 1",
+	            "can't be read");
+	check_finds("DELETE FROM sample_chunk WHERE chunk_id = 1", "counted as stored differ");
+	check_finds("UPDATE sampler SET samples_taken = samples_taken + 1", "without a reason");
+	check_finds("UPDATE measured SET active_sms = active_sms + 1 WHERE config_id = 1",
+	            "does not sum to the SMs");
+	check_finds("DELETE FROM profile_launch WHERE launch_seq = 0", "profiled launches counted");
 	snprintf(command, sizeof(command), "analyze -r %s --csv", file);
 	is_i64(wavetap(command, "analyze.out"), 0, "analyze");
 	snprintf(command, sizeof(command), "%s/analyze.out", folder);

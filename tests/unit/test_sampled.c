@@ -162,6 +162,7 @@ static void test_plain(void)
 	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER, .cells = {2, 32768}};
 	struct wt_gpu_state state = {
 	        .time_ns = FIRST_NS + 5, .throttle_reasons = 4, .sm_clock_mhz = 1980, .flags = 1};
+	struct wt_clock clock = {.realtime_ns = FIRST_NS, .monotonic_ns = 5, .boot_ns = 6};
 	enum { COUNT = 45001 };
 	struct synth s;
 	pid_t daemon, pid;
@@ -175,6 +176,7 @@ static void test_plain(void)
 		wt_store_relaxed(&s.producer->sampler_state, WT_SAMPLER_SAMPLING);
 		write_samples(&s, 0, COUNT);
 		wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_GPU_STATE, 1, &state, sizeof(state));
+		wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_CLOCK, 1, &clock, sizeof(clock));
 		wt_store_relaxed(&s.producer->sampler_cpu_ns, 12345);
 		wt_store_relaxed(&s.producer->sample_overflows, 3);
 		wt_store_relaxed(&s.producer->sampler_state, WT_SAMPLER_ENDED);
@@ -188,6 +190,7 @@ static void test_plain(void)
 	is_i64(synth_segments_left(folder), 0, "no segment is left");
 	is_i64(query("SELECT count(*) FROM proc"), 1, "a sampler is no process of the run");
 	is_i64(query("SELECT count(*) FROM process"), 1, "nor in the view");
+	is_i64(query("SELECT count(*) FROM clock"), 0, "its clocks are none of the run's");
 	is_i64(query("SELECT count(*) FROM process_gpu"), 1, "nor has it an ordinal");
 	is_i64(query("SELECT count(*) FROM gpu"), 1, "its device is the application's");
 	is_i64(query("SELECT count(*) FROM sampler WHERE device_id = 1 AND state = 2 AND reason IS "
