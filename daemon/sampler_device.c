@@ -388,7 +388,8 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 		s->end_ns = options->duration_ns ? begun_ns + options->duration_ns : 0;
 		state = sample(s);
 	}
-	wt_sampler_watch_arm(END_TIMEOUT_MS, false);
+	wt_sampler_watch_arm(s->timeout_ms < END_TIMEOUT_MS ? s->timeout_ms : END_TIMEOUT_MS,
+	                     false);
 	wt_pm_close(&s->pm);
 	wt_sampler_watch_arm(0, false);
 	if (state != WT_SAMPLER_ENDED)

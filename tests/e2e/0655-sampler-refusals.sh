@@ -40,6 +40,9 @@ WTFAKE_SLOW=cuptiPmSamplingEnable:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=300 refuse
 WTFAKE_SLOW=cuptiPmSamplingDecodeData:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=300 demo 2
 settle
 is "$(sql "SELECT state FROM sampler")" 7 "decoding hangs: given up"
+WTFAKE_SLOW=cuptiPmSamplingDisable:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=300 demo 2
+settle
+is "$(sql "SELECT state, samples_stored > 1000 FROM sampler")" "7|1" "giving the counters back hangs: given up, with its samples"
 
 # ---- fewer counters in one pass
 WTFAKE_NO_METRICS=sm__warps_active,sm__pipe_tensor_cycles_active,sm__pipe_tensor_op_hmma_cycles_active,dram__bytes_read demo 1
