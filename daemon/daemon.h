@@ -25,7 +25,7 @@
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.

@@ -70,7 +70,7 @@ void wt_folds_fini(struct wt_run *run)
 		struct wt_device_fold *device = folds->devices;
 
 		folds->devices = device->next;
-		wt_fold_destroy(device->fold);
+		wt_fold_task_destroy(device->task);
 		wt_map_fini(&device->dense_of);
 		free(device->config_of);
 		free(device);
@@ -103,9 +103,12 @@ static int add_device(struct wt_run *run, int64_t device_id)
 	if (!device)
 		return -ENOMEM;
 	err = wt_fold_create(&options, &device->fold);
-	if (err) {
+	if (!err)
+		device->task = wt_fold_task_create(device->fold);
+	if (!device->task) {
+		wt_fold_destroy(device->fold);
 		free(device);
-		return err;
+		return err ? err : -ENOMEM;
 	}
 	device->device_id = device_id;
 	device->until_ns = INT64_MIN;
@@ -222,13 +225,9 @@ static int feed_stretch(struct wt_run *run, struct wt_device_fold *device, size_
 		return err;
 	device->has_kernels |= folds->touching.count > 0;
 	if (!device->is_broken && device->has_kernels)
-		err = wt_fold_add(device->fold, folds->touching.at, folds->touching.count, first,
-		                  count);
-	else
-		err = -ENODATA;
-	/* What it can't have does not stop the run. */
-	device->is_broken |= err == -ENOMEM;
-	device->skipped += err ? (int64_t)count : 0;
+		return wt_fold_task_add(device->task, folds->touching.at, folds->touching.count,
+		                        first, count);
+	device->skipped += (int64_t)count;
 	return 0;
 }
 
@@ -278,7 +277,11 @@ static int feed_chunk(struct wt_run *run, struct wt_device_fold *device, size_t 
 	err = wt_folds_read_kernels(run, device, from_ns, until_ns);
 	if (!err)
 		err = feed_samples(run, device, count);
-	device->is_saved = false;
+	device->is_saved = device->is_solved = false;
+	if (!err && device->task->stretch_count) {
+		device->task->is_solve = false;
+		wt_fold_task_begin(device->task, run->daemon != NULL);
+	}
 	return err;
 }
 
@@ -407,13 +410,32 @@ static int join_profiles(struct wt_run *run, bool is_over, bool *ret_more)
 	return wt_folds_join_profiles(run, is_over ? INT64_MAX : until_ns, ret_more);
 }
 
-/* Is there a chunk for any device? 1, 0 or -errno. */
+/* Takes in what tasks came to; true: some are still at it. */
+static bool end_tasks(struct wt_folds *folds)
+{
+	bool is_busy = false;
+
+	for (struct wt_device_fold *at = folds->devices; at; at = at->next) {
+		if (!wt_fold_task_end(at->task)) {
+			is_busy |= at->task->is_begun;
+			continue;
+		}
+		/* What can't be folded does not stop the run. */
+		at->is_broken |= at->task->err == -ENOMEM;
+		at->skipped += at->task->refused;
+		at->is_solved = at->task->is_solve;
+	}
+	return is_busy;
+}
+
+/* Is there a chunk for any device that has nothing to do? 1, 0 or -errno. */
 static int is_chunk_ready(struct wt_run *run, bool is_over)
 {
 	int rc = 0;
 
 	for (struct wt_device_fold *at = run->folds->devices; at && !rc; at = at->next)
-		rc = next_chunk(run, at, settled_ns(run, at->device_id, is_over), NULL);
+		if (!at->task->is_begun)
+			rc = next_chunk(run, at, settled_ns(run, at->device_id, is_over), NULL);
 	return rc;
 }
 
@@ -430,24 +452,45 @@ static int feed(struct wt_run *run, bool is_over, bool *ret_more)
 		return err;
 	err = join_profiles(run, is_over, &more_profiles);
 	for (struct wt_device_fold *at = folds->devices; at && !err; at = at->next)
-		err = feed_device(run, at, is_over, &more_chunks);
+		if (!at->task->is_begun)
+			err = feed_device(run, at, is_over, &more_chunks);
 	*ret_more = more_profiles || more_chunks;
 	return err;
+}
+
+/* True: solutions are under way, which are taken in at the next step. */
+static bool begin_solving(struct wt_run *run)
+{
+	bool is_begun = false;
+
+	for (struct wt_device_fold *at = run->folds->devices; at; at = at->next) {
+		if (at->is_solved || at->is_broken || !at->has_kernels)
+			continue;
+		at->task->is_solve = true;
+		wt_fold_task_begin(at->task, run->daemon != NULL);
+		is_begun = true;
+	}
+	return is_begun;
 }
 
 static int step(struct wt_run *run, bool is_over, int64_t now_ns, bool *ret_more)
 {
 	struct wt_folds *folds = run->folds;
+	bool is_busy = end_tasks(folds);
 	int rc = find_devices(run);
 
 	if (!rc)
 		rc = is_chunk_ready(run, is_over);
-	if (rc < 0 || (!rc && !is_over && !is_due(folds, now_ns)))
+	if (rc < 0 || (!rc && (is_busy || (!is_over && !is_due(folds, now_ns)))))
 		return rc;
 	rc = feed(run, is_over, ret_more);
-	if (rc || *ret_more || (!is_over && !is_due(folds, now_ns)))
+	if (rc || *ret_more || is_busy || (!is_over && !is_due(folds, now_ns)))
 		return rc;
 	/* All that is ready is in it. */
+	if (has_news(folds) && begin_solving(run)) {
+		*ret_more = !run->daemon;
+		return 0;
+	}
 	folds->saved_ns = now_ns;
 	if (has_news(folds))
 		rc = save(run);

@@ -2,6 +2,7 @@
  * folds.h - what was measured of a run: samples folded over kernels, and launches under the profiler.
  *
  *   folds.c       the pass: which chunks are ready, and when results are written; the raw samples' limit
+ *   fold_task.c   the long work, beside the main thread
  *   fold_zones.c  kernels and memsets of a span of time, without an index over time
  *   measured.c    results -> rows of `fold`, `measured`, `measured_profile`
  *
@@ -10,10 +11,12 @@
  * run and built again from the file. The same code runs for wavetapd, `wavetap import` and
  * `wavetap analyze`. A step is bounded work, so that rings are drained in between.
  *
- * Main thread; may block on the disk.
+ * Main thread, but for fold_task.c; may block on the disk.
  */
 #ifndef WT_FOLDS_H
 #define WT_FOLDS_H
+
+#include <pthread.h>
 
 #include "analysis/fold.h"
 #include "daemon/daemon.h"
@@ -47,9 +50,45 @@ struct wt_kernels {
 
 /* ---- folds.c */
 
+struct wt_fold_stretch {
+	size_t kernel, kernel_count, sample, sample_count; /* in the arrays of the task */
+};
+
+/* Work on a fold that may take long, on a thread of its own while wavetapd drains: fold_task.c. */
+struct wt_fold_task {
+	struct wt_fold *fold; /* its own */
+	bool is_solve; /* else: adds the stretches */
+	struct wt_kernels kernels;
+	struct wt_fold_sample *samples; /* WT_SAMPLES_MAX */
+	size_t sample_count;
+	struct wt_fold_stretch *stretches;
+	size_t stretch_count, stretch_room;
+	bool is_begun; /* the main thread's: between begin and end */
+	bool has_thread;
+	pthread_t thread;
+	_Atomic int state; /* enum in fold_task.c */
+	int err; /* of it, once it is done */
+	int64_t refused; /* samples */
+};
+
+/* For a fold, which it owns from then on. NULL: no memory; the fold is still the caller's. */
+struct wt_fold_task *wt_fold_task_create(struct wt_fold *fold);
+/* A copy of kernels and samples. 0 or -ENOMEM. */
+int wt_fold_task_add(struct wt_fold_task *task, const struct wt_fold_kernel *kernels,
+                     size_t kernel_count, const struct wt_fold_sample *samples,
+                     size_t sample_count);
+/* Begins it; `is_beside`: on a thread, if there can be one. */
+void wt_fold_task_begin(struct wt_fold_task *task, bool is_beside);
+/* True: it is over, and err and refused tell; false: it goes on, or was not begun. */
+bool wt_fold_task_end(struct wt_fold_task *task);
+/* With its fold; never waits: what is at work frees itself when it is done. NULL is fine. */
+void wt_fold_task_destroy(struct wt_fold_task *task);
+
 struct wt_device_fold {
 	struct wt_device_fold *next;
-	struct wt_fold *fold;
+	struct wt_fold *fold; /* of the task; not while that is at work */
+	struct wt_fold_task *task;
+	bool is_solved; /* for what is in it */
 	int64_t device_id, chunk_id; /* of the last chunk that is in it; 0: none */
 	int64_t until_ns; /* INT64_MIN: nothing is in it */
 	int64_t skipped; /* samples that were not given to it */
@@ -81,7 +120,7 @@ struct wt_folds {
 	int64_t stepped_ns, saved_ns, save_takes_ns; /* CLOCK_MONOTONIC */
 	int64_t sample_keep_bytes;
 	struct wt_sample *samples; /* WT_SAMPLES_MAX */
-	struct wt_fold_sample *fold_samples;
+	struct wt_fold_sample *fold_samples; /* of a stretch */
 	struct wt_kernels kernels, touching;
 };
 

@@ -346,8 +346,6 @@ static int write_device(struct wt_run *run, int64_t device_id, struct wt_device_
 
 	if (device) {
 		if (device->has_kernels && !device->is_broken)
-			device->is_broken = wt_fold_solve(device->fold) != 0;
-		if (device->has_kernels && !device->is_broken)
 			wt_fold_summary(device->fold, &summary);
 		err = write_fold(run, device, &summary);
 	}
