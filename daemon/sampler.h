@@ -149,6 +149,7 @@ struct wt_pm {
 	struct wt_cupti_api cupti;
 	struct wt_pm_calls calls;
 	struct wt_pm_metrics plain, rich;
+	bool has_nvperf; /* libcupti's other half */
 	bool has_rich;
 	int ordinal;
 	struct wtcupti_pm_object *object; /* NULL: the counters are not ours now */

@@ -10,7 +10,9 @@
  */
 #include <dlfcn.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/sampler.h"
 #include "libintercept/internal.h"
@@ -60,10 +62,29 @@ static enum wt_sampler_state note(struct wt_pm *pm, const char *call, wtcupti_re
 
 /* ---- taking the counters */
 
+/* libcupti loads its libnvperf by name alone. Beside it is the right one; loaded, it is found. */
+static bool load_nvperf(const char *cupti_path)
+{
+	static const char *const names[] = {"libnvperf_target.so", "libnvperf_host.so"};
+	const char *slash = strrchr(cupti_path, '/');
+	int dir_length = slash ? (int)(slash - cupti_path) + 1 : 0;
+	char path[WT_TEXT_BYTES + 32];
+	void *library = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%.*s%s", dir_length, cupti_path, names[i]);
+		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	}
+	return library != NULL;
+}
+
 enum wt_sampler_state wt_pm_find(struct wt_pm *pm)
 {
 	if (wt_cupti_find(0, &pm->cupti) != WT_REASON_NONE)
 		return WT_SAMPLER_NO_CUPTI;
+	pm->has_nvperf = load_nvperf(pm->cupti.path);
 #define RESOLVE(name, symbol)                                                                      \
 	pm->calls.name = (wtcupti_##name##_fn)wt_real_dlsym(pm->cupti.handle, symbol);             \
 	if (!pm->calls.name)                                                                       \
@@ -210,6 +231,9 @@ enum wt_sampler_state wt_pm_open(struct wt_pm *pm, int ordinal)
 	pm->hardware_bytes = HARDWARE_BYTES;
 	if (!state)
 		state = choose_metrics(pm, ordinal);
+	if (state == WT_SAMPLER_FAILED && !pm->has_nvperf &&
+	    (pm->result == WTCUPTI_ERROR_NOT_INITIALIZED || pm->result == WTCUPTI_ERROR_UNKNOWN))
+		state = WT_SAMPLER_NO_CUPTI; /* a part of it is missing */
 	return state ? state : enable(pm, &pm->plain);
 }
 
