@@ -109,6 +109,18 @@ static void put_samples(uint64_t count)
 	synth_finish(&s);
 }
 
+/* So many of them cover the samples. */
+static uint64_t count_kernels(uint64_t samples)
+{
+	struct next next = {.end_ns = first_ns};
+	uint64_t count = 0;
+
+	state = 88172645463325252;
+	for (; next.end_ns < first_ns + (samples + 10) * SAMPLE_NS; count++)
+		advance(&next);
+	return count;
+}
+
 /* CPU seconds of a daemon that drains what there is. */
 static double measure(uint64_t samples, uint64_t kernels, int64_t *ret_bytes)
 {
@@ -166,7 +178,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	first_ns = synth_now_ns() - samples * SAMPLE_NS;
-	kernels = samples * SAMPLE_NS / 24300;
+	kernels = count_kernels(samples);
 	alone_s = measure(samples, 0, &bytes);
 	kernels_s = measure(0, kernels, &ignored);
 	both_s = measure(samples, kernels, &ignored);
