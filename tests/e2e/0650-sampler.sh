@@ -103,7 +103,7 @@ done
 
 # ---- deaths
 rm -f "$WTFAKE_PM"
-WAVETAP_SAMPLE=auto LD_PRELOAD=$library "$fake/app_demo" --seconds 6 >/dev/null &
+WAVETAP_SAMPLE=auto LD_PRELOAD=$library "$fake/app_demo" --seconds 10 >/dev/null &
 app=$!
 is_sampling() { [ "$(samplers state)" = sampling ]; }
 ok "status: sampling" wait_for is_sampling
@@ -112,9 +112,12 @@ ok "status has its interval, samples and CPU" [ "$(samplers interval_ns)" -ge 47
 ok "for people too" grep -q 'sampling  *[45][70]\.0us' "$work/status"
 first=$(samplers pid)
 kill -9 "$first"
-is_another() { [ "$(samplers state)" = sampling ] && [ "$(samplers pid)" != "$first" ]; }
+is_another() {
+  pid=$(samplers pid)
+  [ -n "$pid" ] && [ "$pid" != "$first" ] && [ "$(samplers state)" = sampling ]
+}
 ok "killed, it is started once more" wait_for is_another
-second=$(samplers pid)
+second=$pid
 kill -9 "$second"
 is_ended() { [ "$(samplers pid)" = "" ]; }
 ok "and then never again" wait_for is_ended

@@ -135,7 +135,7 @@ void fake_detail_span(struct fake_detail *detail, int sm, int64_t start_ns, int6
 		last->end_ns = end_ns;
 		return;
 	}
-	if (detail->count == detail->capacity) {
+	if (detail->count == detail->capacity || !detail->span) {
 		detail->capacity = detail->capacity ? 2 * detail->capacity : 256;
 		detail->span = realloc(detail->span, detail->capacity * sizeof(*detail->span));
 		if (!detail->span)

@@ -4,6 +4,8 @@
  *
  * Any thread; under prof_lock. Blocks only where WTFAKE_PM_HANG has it hang.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,10 +104,10 @@ prof_set prof_set_of(const char *call, const char *const *names, size_t count)
 	enum prof_rollup rollup;
 
 	if (!names || !count)
-		fake_die("%s: no metrics", call);
+		prof_die("%s: no metrics", call);
 	for (size_t i = 0; i < count; i++) {
 		if (!prof_metric(names[i], &counter, &rollup))
-			fake_die("%s: no metric %s", call, names[i] ? names[i] : "(null)");
+			prof_die("%s: no metric %s", call, names[i] ? names[i] : "(null)");
 		else
 			set |= PROF_BIT(counter, rollup);
 	}
@@ -120,9 +122,9 @@ const struct prof_config *prof_config_of(const char *call, const uint8_t *image,
 	const struct prof_config *config = (const void *)image;
 
 	if (!image || bytes != sizeof(*config) || config->magic != PROF_CONFIG_MAGIC)
-		fake_die("%s: not a configuration image of %zu bytes", call, bytes);
+		prof_die("%s: not a configuration image of %zu bytes", call, bytes);
 	if (profiler_type >= 0 && config->profiler_type != profiler_type)
-		fake_die("%s: a configuration for another kind of profiler", call);
+		prof_die("%s: a configuration for another kind of profiler", call);
 	return config;
 }
 
@@ -132,12 +134,12 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
 	struct prof_data *data = (void *)(uintptr_t)image;
 
 	if (!image || bytes < sizeof(*data) || data->magic != PROF_DATA_MAGIC)
-		fake_die("%s: counter data that was not initialised", call);
+		prof_die("%s: counter data that was not initialised", call);
 	if (data->bytes != bytes)
-		fake_die("%s: counter data of %llu bytes called %zu", call,
+		prof_die("%s: counter data of %llu bytes called %zu", call,
 		         (unsigned long long)data->bytes, bytes);
 	if (data->profiler_type != profiler_type)
-		fake_die("%s: counter data of another kind of profiler", call);
+		prof_die("%s: counter data of another kind of profiler", call);
 	return data;
 }
 
@@ -167,22 +169,34 @@ void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t ow
 
 /* ---- the profiler --------------------------------------------------------------------- */
 
+void prof_die(const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fake_die("%s", text);
+	abort();
+}
+
 void prof_check_params(const char *call, const void *params, size_t want_bytes)
 {
 	const struct wtcupti_profiler_initialize *p = params; /* how all of them begin */
 
 	if (!p)
-		fake_die("%s: no parameters", call);
+		prof_die("%s: no parameters", call);
 	else if (p->struct_size != want_bytes)
-		fake_die("%s: struct_size is %zu, not %zu", call, p->struct_size, want_bytes);
+		prof_die("%s: struct_size is %zu, not %zu", call, p->struct_size, want_bytes);
 	else if (p->priv)
-		fake_die("%s: priv is not NULL", call);
+		prof_die("%s: priv is not NULL", call);
 }
 
 void prof_check_initialized(const char *call)
 {
 	if (!is_initialized)
-		fake_die("%s before cuptiProfilerInitialize", call);
+		prof_die("%s before cuptiProfilerInitialize", call);
 }
 
 static wtcupti_result initialize(void)
@@ -195,11 +209,11 @@ static wtcupti_result initialize(void)
 static wtcupti_result deinitialize(const char *call)
 {
 	if (!is_initialized && was_deinitialized)
-		fake_die("%s: a second time", call);
+		prof_die("%s: a second time", call);
 	prof_check_initialized(call);
 	for (const struct wtcupti_host_object *o = objects; o; o = o->next)
 		if (o->magic)
-			fake_die("%s: a host object is left", call);
+			prof_die("%s: a host object is left", call);
 	is_initialized = false;
 	was_deinitialized = true;
 	return WTCUPTI_SUCCESS;
@@ -281,7 +295,7 @@ static wtcupti_result availability(const char *call, wtcu_context context, size_
 	if (prof_device_is_taken(&facts))
 		return WTCUPTI_ERROR_HARDWARE_BUSY;
 	if (image && *bytes < want)
-		fake_die("%s: %zu bytes are less than the size told", call, *bytes);
+		prof_die("%s: %zu bytes are less than the size told", call, *bytes);
 	*bytes = want;
 	if (image)
 		memset(image, 0xa1, want);
@@ -297,7 +311,7 @@ static struct wtcupti_host_object *object_of(const char *call, struct wtcupti_ho
 	while (at && at != o)
 		at = at->next;
 	if (!at || at->magic != OBJECT_MAGIC)
-		fake_die("%s: not a host object", call);
+		prof_die("%s: not a host object", call);
 	return o;
 }
 
@@ -307,7 +321,7 @@ static wtcupti_result host_initialize(const char *call, struct wtcupti_host_init
 
 	prof_check_initialized(call);
 	if (!p->chip_name || !p->availability_image)
-		fake_die("%s: no chip or no availability image", call);
+		prof_die("%s: no chip or no availability image", call);
 	if (p->profiler_type != WTCUPTI_PROFILER_RANGE &&
 	    p->profiler_type != WTCUPTI_PROFILER_PM_SAMPLING)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
@@ -358,7 +372,7 @@ static wtcupti_result add_metrics(const char *call, struct wtcupti_host_config_a
 static wtcupti_result config_size(const char *call, struct wtcupti_host_get_config_image_size *p)
 {
 	if (!object_of(call, p->object)->set)
-		fake_die("%s: no metrics were added", call);
+		prof_die("%s: no metrics were added", call);
 	p->image_bytes = sizeof(struct prof_config);
 	return WTCUPTI_SUCCESS;
 }
@@ -369,9 +383,9 @@ static wtcupti_result config_image(const char *call, struct wtcupti_host_get_con
 	struct prof_config *config = (void *)p->image;
 
 	if (!o->set)
-		fake_die("%s: no metrics were added", call);
+		prof_die("%s: no metrics were added", call);
 	if (!config || p->image_bytes != sizeof(*config))
-		fake_die("%s: %zu bytes are not the size told", call, p->image_bytes);
+		prof_die("%s: %zu bytes are not the size told", call, p->image_bytes);
 	memset(config, 0, sizeof(*config));
 	config->magic = PROF_CONFIG_MAGIC;
 	config->profiler_type = o->profiler_type;
@@ -394,14 +408,14 @@ static wtcupti_result evaluate(const char *call, struct wtcupti_host_evaluate_to
 	enum prof_rollup rollup;
 
 	if (p->index >= data->count)
-		fake_die("%s: row %zu of %u", call, p->index, data->count);
+		prof_die("%s: row %zu of %u", call, p->index, data->count);
 	if (!p->names || !p->count || !p->values)
-		fake_die("%s: no metrics, or nowhere to put them", call);
+		prof_die("%s: no metrics, or nowhere to put them", call);
 	for (size_t i = 0; i < p->count; i++) {
 		if (!prof_metric(p->names[i], &counter, &rollup))
 			return WTCUPTI_ERROR_INVALID_METRIC_NAME;
 		if (!(data->set & o->set & PROF_BIT(counter, rollup)))
-			fake_die("%s: %s was not configured", call, p->names[i]);
+			prof_die("%s: %s was not configured", call, p->names[i]);
 		p->values[i] = prof_rows(data)[p->index].value[counter][rollup];
 	}
 	return WTCUPTI_SUCCESS;

@@ -40,7 +40,7 @@ static struct wtcupti_pm_object *object_of(const char *call, struct wtcupti_pm_o
 	while (at && at != o)
 		at = at->next;
 	if (!at || !at->is_enabled)
-		fake_die("%s: PM sampling is not enabled", call);
+		prof_die("%s: PM sampling is not enabled", call);
 	return o;
 }
 
@@ -91,7 +91,7 @@ static wtcupti_result disable(const char *call, struct wtcupti_pm_disable *p)
 	struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (o->is_started)
-		fake_die("%s: sampling has not been stopped", call);
+		prof_die("%s: sampling has not been stopped", call);
 	prof_gpu_close(o->gpu);
 	o->gpu = NULL;
 	o->is_enabled = false;
@@ -116,7 +116,7 @@ static wtcupti_result set_config(const char *call, struct wtcupti_pm_set_config 
 	        prof_config_of(call, p->config, p->config_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 
 	if (o->is_started)
-		fake_die("%s: while sampling", call);
+		prof_die("%s: while sampling", call);
 	if (!p->interval || !p->hardware_buffer_bytes)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
 	if (config->passes > 1 || p->trigger_mode != WTCUPTI_PM_TRIGGER_TIME)
@@ -140,9 +140,9 @@ static wtcupti_result start(const char *call, struct wtcupti_pm_start *p)
 	struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (!o->is_configured)
-		fake_die("%s before cuptiPmSamplingSetConfig", call);
+		prof_die("%s before cuptiPmSamplingSetConfig", call);
 	if (o->is_started)
-		fake_die("%s: a second time", call);
+		prof_die("%s: a second time", call);
 	if (o->has_overflowed)
 		return WTCUPTI_ERROR_UNKNOWN;
 	o->is_started = o->has_started = true;
@@ -157,7 +157,7 @@ static wtcupti_result stop(const char *call, struct wtcupti_pm_stop *p)
 	struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (!o->is_started)
-		fake_die("%s: not started", call);
+		prof_die("%s: not started", call);
 	o->is_started = false;
 	o->stopped_ns = fake_now_ns();
 	return WTCUPTI_SUCCESS;
@@ -231,11 +231,11 @@ static wtcupti_result decode(const char *call, struct wtcupti_pm_decode_data *p)
 	int64_t until_ns;
 
 	if (!o->has_started)
-		fake_die("%s before cuptiPmSamplingStart", call);
+		prof_die("%s before cuptiPmSamplingStart", call);
 	if (data->owner != o->number)
-		fake_die("%s: counter data of another object", call);
+		prof_die("%s: counter data of another object", call);
 	if (data->set & ~o->set)
-		fake_die("%s: counter data for metrics that are not configured", call);
+		prof_die("%s: counter data for metrics that are not configured", call);
 	if (fake_env_i64("WTFAKE_PM_ANEW", 0))
 		data->count = 0;
 	until_ns = known_ns(o);
@@ -275,11 +275,11 @@ static wtcupti_result data_init(const char *call,
 	const struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (!o->data_bytes)
-		fake_die("%s before cuptiPmSamplingGetCounterDataSize", call);
+		prof_die("%s before cuptiPmSamplingGetCounterDataSize", call);
 	if (o->is_spoilt && o->is_started)
 		return WTCUPTI_ERROR_UNKNOWN;
 	if (!p->image || p->image_bytes != o->data_bytes)
-		fake_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
+		prof_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
 	prof_data_init(p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING, o->number,
 	               o->data_set);
 	return WTCUPTI_SUCCESS;
@@ -302,9 +302,9 @@ static wtcupti_result sample_info(const char *call, struct wtcupti_pm_get_sample
 	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 
 	if (data->owner != o->number)
-		fake_die("%s: counter data of another object", call);
+		prof_die("%s: counter data of another object", call);
 	if (p->index >= data->count)
-		fake_die("%s: sample %zu of %u", call, p->index, data->count);
+		prof_die("%s: sample %zu of %u", call, p->index, data->count);
 	p->start = (uint64_t)prof_rows(data)[p->index].start_ns;
 	p->end = (uint64_t)prof_rows(data)[p->index].end_ns;
 	return WTCUPTI_SUCCESS;
@@ -323,7 +323,7 @@ static wtcupti_result availability(const char *call, struct wtcupti_pm_get_count
 	if (prof_device_is_taken(&facts))
 		return WTCUPTI_ERROR_HARDWARE_BUSY;
 	if (p->image && p->image_bytes < want)
-		fake_die("%s: %zu bytes are less than the size told", call, p->image_bytes);
+		prof_die("%s: %zu bytes are less than the size told", call, p->image_bytes);
 	if (p->image)
 		memset(p->image, 0xa1, want);
 	p->image_bytes = want;

@@ -90,6 +90,9 @@ void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t ow
 
 /* ---- what no client may do --------------------------------------------------------- */
 
+/* As fake_die(), but for good: there is nothing to go on with. */
+_Noreturn void prof_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 /* A structure of the wrong size, or none, or with priv set, is fatal. */
 void prof_check_params(const char *call, const void *params, size_t want_bytes);
 /* cuptiProfilerInitialize has to have come before. */

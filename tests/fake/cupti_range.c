@@ -131,7 +131,7 @@ static struct wtcupti_range_object *object_of(const char *call, struct wtcupti_r
 	while (at && at != o)
 		at = at->next;
 	if (!at || !at->is_enabled)
-		fake_die("%s: the range profiler is not enabled", call);
+		prof_die("%s: the range profiler is not enabled", call);
 	return o;
 }
 
@@ -182,7 +182,7 @@ static wtcupti_result disable(const char *call, struct wtcupti_range_disable *p)
 	struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (o->is_started)
-		fake_die("%s: the session has not been stopped", call);
+		prof_die("%s: the session has not been stopped", call);
 	free(o->row);
 	o->row = NULL;
 	o->is_enabled = false;
@@ -199,9 +199,9 @@ static wtcupti_result set_config(const char *call, struct wtcupti_range_set_conf
 	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_RANGE);
 
 	if (o->is_started)
-		fake_die("%s: in a session", call);
+		prof_die("%s: in a session", call);
 	if (data->owner != o->number || data->set & ~config->set)
-		fake_die("%s: counter data of another object or for other metrics", call);
+		prof_die("%s: counter data of another object or for other metrics", call);
 	if (config->passes > 1 || p->range_mode != WTCUPTI_RANGE_AUTO ||
 	    p->replay_mode != WTCUPTI_REPLAY_KERNEL)
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
@@ -220,12 +220,12 @@ static wtcupti_result start(const char *call, struct wtcupti_range_start *p)
 	struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (!o->is_configured)
-		fake_die("%s before cuptiRangeProfilerSetConfig", call);
+		prof_die("%s before cuptiRangeProfilerSetConfig", call);
 	if (o->is_started)
-		fake_die("%s: a second time", call);
+		prof_die("%s: a second time", call);
 	pthread_mutex_lock(&cupti_lock);
 	if (started)
-		fake_die("%s: on two devices at once is not simulated", call);
+		prof_die("%s: on two devices at once is not simulated", call);
 	o->row_count = o->unkept = 0;
 	o->is_started = true;
 	o->has_stopped = false;
@@ -239,9 +239,9 @@ static wtcupti_result stop(const char *call, struct wtcupti_range_stop *p)
 	struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (!o->is_started)
-		fake_die("%s: not started", call);
+		prof_die("%s: not started", call);
 	if (!cupti.driver->is_idle(o->context))
-		fake_die("%s: with work that has not ended: synchronise first", call);
+		prof_die("%s: with work that has not ended: synchronise first", call);
 	pthread_mutex_lock(&cupti_lock);
 	started = NULL;
 	o->is_started = false;
@@ -257,8 +257,7 @@ static wtcupti_result stop(const char *call, struct wtcupti_range_stop *p)
 static wtcupti_result user_range(const char *call, struct wtcupti_range_object *object)
 {
 	object_of(call, object);
-	fake_die("%s: with auto range", call);
-	return WTCUPTI_ERROR_INVALID_OPERATION;
+	prof_die("%s: with auto range", call);
 }
 
 static wtcupti_result decode(const char *call, struct wtcupti_range_decode_data *p)
@@ -267,7 +266,7 @@ static wtcupti_result decode(const char *call, struct wtcupti_range_decode_data 
 	struct prof_data *data;
 
 	if (o->is_started || !o->has_stopped)
-		fake_die("%s before cuptiRangeProfilerStop", call);
+		prof_die("%s before cuptiRangeProfilerStop", call);
 	data = prof_data_of(call, (uint8_t *)o->data, o->data_given_bytes, WTCUPTI_PROFILER_RANGE);
 	pthread_mutex_lock(&cupti_lock);
 	p->dropped_ranges = o->unkept;
@@ -301,9 +300,9 @@ static wtcupti_result data_init(const char *call,
 	const struct wtcupti_range_object *o = object_of(call, p->object);
 
 	if (!o->data_bytes)
-		fake_die("%s before cuptiRangeProfilerGetCounterDataSize", call);
+		prof_die("%s before cuptiRangeProfilerGetCounterDataSize", call);
 	if (!p->image || p->image_bytes != o->data_bytes)
-		fake_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
+		prof_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
 	prof_data_init(p->image, p->image_bytes, WTCUPTI_PROFILER_RANGE, o->number, o->data_set);
 	return WTCUPTI_SUCCESS;
 }
@@ -323,7 +322,7 @@ static wtcupti_result range_info(const char *call, struct wtcupti_range_get_rang
 	char name[24];
 
 	if (p->index >= data->count)
-		fake_die("%s: range %zu of %u", call, p->index, data->count);
+		prof_die("%s: range %zu of %u", call, p->index, data->count);
 	snprintf(name, sizeof(name), "%zu", p->index);
 	p->name = strdup(name);
 	return p->name ? WTCUPTI_SUCCESS : WTCUPTI_ERROR_OUT_OF_MEMORY;

@@ -63,7 +63,8 @@ void pm_host(struct pm_session *s, const char *names)
 	struct wtcupti_host_get_config_image image = {.struct_size =
 	                                                      WTCUPTI_HOST_GET_CONFIG_IMAGE_BYTES};
 
-	for (char *name = strtok(strdup(names), ","); name; name = strtok(NULL, ","))
+	s->words = strdup(names);
+	for (char *name = strtok(s->words, ","); name; name = strtok(NULL, ","))
 		s->names[s->name_count++] = name;
 	MUST(api.cuInit(0));
 	MUST(pm.cuptiProfilerInitialize(&init));

@@ -38,6 +38,7 @@ extern struct pm_api pm;
 #define PM_METRICS_MAX 16
 struct pm_session {
 	size_t device_index;
+	char *words; /* where the names are */
 	const char *names[PM_METRICS_MAX];
 	size_t name_count;
 	struct wtcupti_host_object *host;

@@ -33,6 +33,7 @@ extern struct range_api rp;
 
 #define RANGE_METRICS_MAX 16
 struct range_session {
+	char *words; /* where the names are */
 	const char *names[RANGE_METRICS_MAX];
 	size_t name_count;
 	struct wtcupti_host_object *host;

@@ -46,6 +46,7 @@ enum {
 
 static size_t sampled_device;
 static char pm_path[] = "/tmp/wtfake-pm-XXXXXX";
+static char counters_path[] = "/tmp/wtfake-counters-XXXXXX";
 static struct case_found got;
 
 /* ---- in the child ------------------------------------------------------------------------ */
@@ -473,7 +474,7 @@ static void app_leave(void)
 {
 	struct pm_session s = {0};
 
-	setenv("WTFAKE_COUNTERS", getenv("COUNTERS"), 1);
+	setenv("WTFAKE_COUNTERS", counters_path, 1);
 	pm_bind();
 	pm_begin(&s, ALL, 10000, 100);
 	exit(0);
@@ -531,23 +532,21 @@ static void run(const char *env, void (*fn)(void), const char *what)
 /* The counters' file of a process that ended with PM sampling on. */
 static void check_left(void)
 {
-	char path[] = "/tmp/wtfake-counters-XXXXXX";
 	static struct fake_counters counters;
 	uint64_t left = 0;
 	FILE *file;
 
-	case_must(mkstemp(path) < 0, "mkstemp");
-	setenv("COUNTERS", path, 1);
+	case_must(mkstemp(counters_path) < 0, "mkstemp");
 	run("X=", case_left, "a process that ends while it samples");
 	is_i64(got.value[0], 0, "ends well");
-	file = fopen(path, "rb");
+	file = fopen(counters_path, "rb");
 	case_must(!file || fread(&counters, sizeof(counters), 1, file) != 1, "counters");
 	fclose(file);
 	for (int i = 0; i < FAKE_COUNTERS_MAX; i++)
 		if (!strcmp(counters.counter[i].name, "pm_left_started"))
 			left = counters.counter[i].value;
 	is_i64((int64_t)left, 1, "but that is told");
-	unlink(path);
+	unlink(counters_path);
 }
 
 /* A sample's values are doubles, so a sum is right to much less than a ns per kernel. */
