@@ -433,6 +433,9 @@ int wt_record_commit(struct wt_process *process, int64_t now_ns, bool is_dead, b
 			fail(process, err, what ? what : "can't be written");
 		else
 			memcpy(record->recorded, facts.end_pos, sizeof(record->recorded));
+		/* Nobody asked for the recording of a sampler that could not sample. */
+		if (is_over && wt_process_is_sampler(process) && !process->counters.samples_taken)
+			unlink(record->path);
 	}
 	return save_words(process);
 }
