@@ -119,7 +119,7 @@ if broken 'for (;;) sleep(1)'; then
   mkdir "$work/nvml"
   if printf 'int nvmlInit_v2(void) { return 0; }\nint nvmlDeviceGetCount_v2(unsigned *c) { *c = 2; return 0; }\nint nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(long)(i + 1); return 0; }\nint nvmlDeviceGetMigMode(void *d, unsigned *c, unsigned *p) { *c = *p = d == (void *)1L; return 0; }\n' |
     ${CC:-cc} -shared -fPIC -x c - -o "$work/nvml/libnvidia-ml.so.1" 2>/dev/null; then
-    LD_LIBRARY_PATH=$fake:$work/nvml doctor 0
+    LD_LIBRARY_PATH=$work/nvml:$fake doctor 0
     says "^ ok MIG on for 1 of 2 GPUs"
   fi
 else
