@@ -5,9 +5,11 @@
  *   2. the daemon killed again and again: no sample lost, none twice
  *   3. samples that can't be, cells torn, no device
  *   4. launches under the profiler
+ *   5. no room for the run file for a while
  */
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -390,9 +392,47 @@ static void test_profiled(void)
 	synth_folder_remove(folder);
 }
 
+/* No room for the run file for a while, which a limit on file sizes is, too. */
+static void test_full(void)
+{
+	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER, .cells = {2, 65536}};
+	struct rlimit small = {.rlim_cur = 700000, .rlim_max = RLIM_INFINITY};
+	struct rlimit large = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+	enum { COUNT = 120000 };
+	char reply[8192];
+	pid_t daemon, pid;
+
+	synth_folder(folder);
+	/* It lifts such limits when it starts. */
+	daemon = synth_daemon(folder, "5");
+	ok(synth_request_until("status", "\"pid\"", reply, sizeof(reply)), "the daemon answers");
+	prlimit(daemon, RLIMIT_FSIZE, &small, NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct synth s;
+
+		if (synth_create(&s, &options))
+			_exit(1);
+		write_samples(&s, 0, COUNT);
+		wt_store_relaxed(&s.producer->sampler_state, WT_SAMPLER_ENDED);
+		synth_finish(&s);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	ok(synth_request_until("status", "\"error\":\"", reply, sizeof(reply)),
+	   "the daemon says that it can't write");
+	prlimit(daemon, RLIMIT_FSIZE, &large, NULL);
+	is_i64(synth_daemon_wait(daemon), 0, "the daemon ends once there is room");
+	ok(synth_run_file(folder, file), "one run file");
+	is_i64(read_samples(""), COUNT, "after a full disk none is lost, none twice");
+	check_buckets(COUNT);
+	synth_folder_remove(folder);
+}
+
 int main(void)
 {
 	test_plain();
+	test_full();
 	test_daemon_killed();
 	test_unsound();
 	test_profiled();
