@@ -4,7 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
-	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
+	cli/check.c cli/check.h cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
@@ -59,7 +59,8 @@ wavetap_SOURCES = \
 	cli/cmd_diagnose.c \
 	cli/cmd_check.c \
 	cli/cmd_doctor.c cli/doctor.h cli/doctor_cupti.c cli/doctor_data.c cli/doctor_gpu.c \
-	cli/doctor_host.c cli/doctor_install.c cli/doctor_target.c \
+	cli/doctor_host.c cli/doctor_install.c cli/doctor_sampler.c \
+	cli/doctor_target.c \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \

@@ -16,7 +16,7 @@
  *   ranges.c      named ranges
  *   sampled.c     segments of samplers
  *   profiled.c    launches under the range profiler
- *   fold.c        samples over kernels: what was measured
+ *   folds.c       samples over kernels: what was measured
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
  *   rederive.c    all derived columns again, for `wavetap analyze`
@@ -25,7 +25,7 @@
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
@@ -207,6 +207,10 @@ enum wt_statement {
 	WT_SQL_SAMPLER_NEW,
 	WT_SQL_SAMPLER,
 	WT_SQL_CHUNK,
+	WT_SQL_CHUNK_REMOVE,
+	WT_SQL_FOLD,
+	WT_SQL_MEASURED,
+	WT_SQL_MEASURED_PROFILE,
 	WT_SQL_BUCKET,
 	WT_SQL_GPU_STATE,
 	WT_SQL_PROFILE,
@@ -286,6 +290,8 @@ struct wt_run {
 	size_t range_names_count, range_names_room;
 	struct wt_map range_name_of;
 	int64_t sample_bytes; /* of sample_chunk.data */
+	bool is_measured; /* there are samples, or profiled launches */
+	struct wt_folds *folds; /* see folds.h; NULL: not begun */
 	int64_t batches;
 };
 

@@ -240,6 +240,8 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 		struct wt_clock clock;
 	} record;
 
+	if (wt_process_is_sampler(process))
+		return wt_sampled_drain(process, cell);
 	memcpy(&record, cell->payload, sizeof(record));
 	switch (cell->kind) {
 	case WT_KIND_LAUNCH:
@@ -262,9 +264,6 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 		return drain_clock(process, &record.clock);
 	case WT_KIND_PROFILE:
 		return wt_profiled_drain(process, cell);
-	case WT_KIND_SAMPLE:
-	case WT_KIND_GPU_STATE:
-		return wt_sampled_drain(process, cell);
 	default:
 		return drain_links(process, cell, now_ns);
 	}

@@ -4,7 +4,7 @@
  * The loop: scan, drain, answer, wait. One thread; only the disk may block it. It ends by itself
  * when no live segment has been left for a while. Options and everything before the loop: start.c.
  */
-#include "daemon/daemon.h"
+#include "daemon/folds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,6 +105,28 @@ static int serve(struct wt_daemon *daemon, struct wt_process *process, int64_t n
 	return err ? err : wt_drain(process, daemon->cells, now_ns, is_last);
 }
 
+static void fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns)
+{
+	if (err == -ENOMEM)
+		snprintf(run->error, sizeof(run->error), "out of memory");
+	wt_run_fail(daemon, run, err, now_ns);
+}
+
+/* Nothing comes any more, of its samplers neither. */
+static bool is_run_over(const struct wt_daemon *daemon, const struct wt_run *run)
+{
+	for (const struct wt_process *process = daemon->processes; process; process = process->next)
+		if (process->run == run && !process->is_done)
+			return false;
+	return true;
+}
+
+/* The last one of a run stays until what was measured is folded: with it the run would go. */
+static bool is_held(const struct wt_process *process)
+{
+	return process->run->process_count == 1 && !wt_folds_are_done(process->run);
+}
+
 bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
 {
 	bool has_work = false;
@@ -112,13 +134,18 @@ bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
 	for (struct wt_process *process = daemon->processes; process; process = process->next) {
 		int err = serve(daemon, process, now_ns, is_last);
 
-		if (err) {
-			if (err == -ENOMEM)
-				snprintf(process->run->error, sizeof(process->run->error),
-				         "out of memory");
-			wt_run_fail(daemon, process->run, err, now_ns);
-		}
-		has_work |= process->has_work || process->is_done;
+		if (err)
+			fail(daemon, process->run, err, now_ns);
+		has_work |= process->has_work || (process->is_done && !is_held(process));
+	}
+	for (struct wt_run *run = daemon->runs; run; run = run->next) {
+		bool has_more = false;
+		int err = run->db ? wt_folds_step(run, is_run_over(daemon, run), now_ns, &has_more)
+		                  : 0;
+
+		if (err)
+			fail(daemon, run, err, now_ns);
+		has_work |= has_more;
 	}
 	return has_work;
 }
@@ -156,7 +183,7 @@ static void reap(struct wt_daemon *daemon)
 
 	for (struct wt_process *process = daemon->processes; process; process = next) {
 		next = process->next;
-		if (!process->is_done)
+		if (!process->is_done || is_held(process))
 			continue;
 		wt_scan_unlink(daemon, process);
 		detach(daemon, process);

@@ -52,6 +52,7 @@ static int drain_launch(struct wt_process *process, const struct wt_profile *r)
 	}
 	if (wt_db_errno(code))
 		return wt_store_check(process->run, code);
+	process->run->is_measured = true;
 	if (sqlite3_changes(process->run->db))
 		process->tally.profiles_stored++;
 	else

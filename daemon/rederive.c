@@ -8,7 +8,7 @@
 #include "config.h"
 #include "daemon/rederive.h"
 #include "analysis/rollup.h"
-#include "daemon/daemon.h"
+#include "daemon/folds.h"
 
 #include <errno.h>
 
@@ -394,6 +394,54 @@ static int remove_strangers(struct rederive *r)
 	return err;
 }
 
+/* ---- what was measured */
+
+static int fold_all(struct rederive *r, wt_rederive_progress progress, void *arg)
+{
+	bool has_more = true;
+	int err = 0;
+
+	while (has_more && !err) {
+		err = wt_folds_step(&r->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
+		if (!err && progress)
+			err = progress(arg, r->result.kernels.rows);
+	}
+	return err;
+}
+
+static int rederive_measured(struct rederive *r, wt_rederive_progress progress, void *arg)
+{
+	static const char before_sql[] = "CREATE TEMP TABLE wt_measured AS SELECT * FROM measured";
+	static const char changed_sql[] = "SELECT count(*) FROM (SELECT * FROM measured EXCEPT "
+	                                  "SELECT * FROM temp.wt_measured)";
+	sqlite3 *db = r->run.db;
+	int err;
+
+	r->result.measured.rows = wt_db_int(db, "SELECT count(*) FROM measured", 0);
+	if (!wt_db_int(db,
+	               "SELECT EXISTS (SELECT 1 FROM sampler) OR EXISTS (SELECT 1 FROM "
+	               "profile_launch)",
+	               0))
+		return 0;
+	r->result.is_measured_kept =
+	        wt_db_int(db, "SELECT count(*) FROM meta WHERE key = 'samples_removed'", 0) != 0;
+	if (r->result.is_measured_kept)
+		return 0;
+	err = check(r, sqlite3_exec(db, before_sql, NULL, NULL, NULL));
+	if (!err)
+		err = wt_store_prepare(&r->run);
+	r->run.is_measured = true;
+	if (!err)
+		err = fold_all(r, progress, arg);
+	wt_folds_fini(&r->run);
+	wt_store_finalize(&r->run);
+	if (err)
+		return err;
+	r->result.measured.rows = wt_db_int(db, "SELECT count(*) FROM measured", 0);
+	r->result.measured.changed = wt_db_int(db, changed_sql, 0);
+	return check(r, sqlite3_exec(db, "DROP TABLE temp.wt_measured", NULL, NULL, NULL));
+}
+
 /* ---- the whole */
 
 static int set_meta(struct rederive *r, const char *key, const char *value)
@@ -441,6 +489,8 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		err = write_rollups(r);
 	if (!err)
 		err = remove_strangers(r);
+	if (!err)
+		err = rederive_measured(r, progress, arg);
 	if (!err)
 		err = sign(r);
 	if (!err)

@@ -71,6 +71,7 @@ int wt_sampled_load(struct wt_process *process)
 	if (!sampled)
 		return -ENOMEM;
 	process->sampled = sampled;
+	process->run->is_measured = true;
 	sampled->device_id = WT_DB_NULL;
 	err = read_row(process, sampled);
 	return err == -ENOENT ? insert_row(process, sampled) : err;
@@ -211,10 +212,9 @@ void wt_bucket_add(struct wt_bucket *bucket, const struct wt_sample *sample, int
 	bucket->sampled_ns += part_ns;
 	bucket->samples += is_begin;
 	bucket->active += part * (sample->active_avg / cycles);
+	/* Of some samples least and most are not known, since they cost. */
 	if (sample->active_min >= 0)
 		bucket->active_min = fmin(bucket->active_min, sample->active_min / cycles);
-	else
-		bucket->active_min = fmin(bucket->active_min, 0);
 	if (sample->active_max >= 0)
 		bucket->active_max = fmax(bucket->active_max, sample->active_max / cycles);
 	else
@@ -260,14 +260,15 @@ static int bind_bytes(sqlite3_stmt *statement, int at, bool is_known, double val
 static int write_bucket(struct wt_process *process, const struct wt_bucket *bucket)
 {
 	sqlite3_stmt *s = process->run->statement[WT_SQL_BUCKET];
-	double sampled_ns = (double)bucket->sampled_ns;
+	double sampled_ns = (double)bucket->sampled_ns, active_avg = bucket->active / sampled_ns;
+	double active_min = isfinite(bucket->active_min) ? fmin(bucket->active_min, active_avg) : 0;
 	int code;
 
 	if (!bucket->sampled_ns)
 		return 0;
 	code = wt_db_bind(s, "iiiiirrr", process->sampled->device_id, bucket->start_ns,
 	                  bucket->start_ns + WT_BUCKET_NS, bucket->sampled_ns, bucket->samples,
-	                  bucket->active / sampled_ns, bucket->active_min, bucket->active_max);
+	                  active_avg, active_min, bucket->active_max);
 	if (code == SQLITE_OK)
 		code = bind_real(s, 9, bucket->has_warps, bucket->warps / sampled_ns);
 	if (code == SQLITE_OK)

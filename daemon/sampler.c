@@ -36,6 +36,7 @@ static const char usage[] =
         "  -r, --run KEY          join this run instead\n"
         "  -d, --data-dir DIR     data directory (else WAVETAP_DIR)\n"
         "      --cupti PATH       this libcupti, if it is there\n"
+        "      --check            only say whether the device can be sampled\n"
         "      --like PID         find libraries as that process does\n"
         "      --until-eof        end with standard input, and with the parent process\n"
         "  -h, --help\n"
@@ -72,7 +73,7 @@ static int parse_duration(const char *text, uint64_t *ret_ns)
 /* 0: go on, > 0: the exit code plus one. */
 static int parse_options(int argc, char **argv, struct wt_sampler_options *options)
 {
-	enum { CUPTI = 256, LIKE, UNTIL_EOF };
+	enum { CUPTI = 256, CHECK, LIKE, UNTIL_EOF };
 	static const struct option long_options[] = {
 	        {"device", required_argument, NULL, 'D'},
 	        {"interval", required_argument, NULL, 'i'},
@@ -81,6 +82,7 @@ static int parse_options(int argc, char **argv, struct wt_sampler_options *optio
 	        {"run", required_argument, NULL, 'r'},
 	        {"data-dir", required_argument, NULL, 'd'},
 	        {"cupti", required_argument, NULL, CUPTI},
+	        {"check", no_argument, NULL, CHECK},
 	        {"like", required_argument, NULL, LIKE},
 	        {"until-eof", no_argument, NULL, UNTIL_EOF},
 	        {"help", no_argument, NULL, 'h'},
@@ -118,6 +120,9 @@ static int parse_options(int argc, char **argv, struct wt_sampler_options *optio
 			break;
 		case CUPTI:
 			options->cupti = optarg;
+			break;
+		case CHECK:
+			options->is_check = true;
 			break;
 		case LIKE:
 			wt_sampler_become_like(optarg, argv); /* before anything is set */

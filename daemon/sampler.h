@@ -130,14 +130,17 @@ struct wt_pm_metrics {
 	struct wtcupti_host_object *host;
 	const char *name[WT_PM_COLUMNS];
 	enum wt_pm_column column[WT_PM_COLUMNS];
-	size_t count;
+	size_t count, always_count; /* the last ones are evaluated now and then */
 	uint8_t *config;
 	size_t config_bytes;
 };
 
-/* The largest set that fits. 0 or CUPTI's result; `availability` stays the caller's. */
-wtcupti_result wt_pm_metrics_choose(const struct wt_pm_calls *calls, const char *chip,
-                                    const uint8_t *availability, struct wt_pm_metrics *ret_metrics);
+/* Active and elapsed cycles; and the largest set beyond that. 0 or CUPTI's result; `availability`
+ * stays the caller's. */
+wtcupti_result wt_pm_metrics_plain(const struct wt_pm_calls *calls, const char *chip,
+                                   const uint8_t *availability, struct wt_pm_metrics *ret_metrics);
+wtcupti_result wt_pm_metrics_rich(const struct wt_pm_calls *calls, const char *chip,
+                                  const uint8_t *availability, struct wt_pm_metrics *ret_metrics);
 void wt_pm_metrics_fini(const struct wt_pm_calls *calls, struct wt_pm_metrics *metrics);
 
 /* ---- sampler_pm.c */
@@ -145,12 +148,22 @@ void wt_pm_metrics_fini(const struct wt_pm_calls *calls, struct wt_pm_metrics *m
 struct wt_pm {
 	struct wt_cupti_api cupti;
 	struct wt_pm_calls calls;
-	struct wt_pm_metrics metrics;
-	struct wtcupti_pm_object *object;
+	struct wt_pm_metrics plain, rich;
+	bool has_nvperf; /* libcupti's other half */
+	bool has_rich;
+	int ordinal;
+	struct wtcupti_pm_object *object; /* NULL: the counters are not ours now */
+	const struct wt_pm_metrics *metrics; /* those it is set up for */
 	size_t hardware_bytes;
 	uint8_t *image;
 	size_t image_bytes, image_read; /* samples of it that were delivered */
+	uint32_t image_samples;
+	uint64_t image_first_ns; /* start of the first of them */
+	bool is_overwriting; /* decoding does not add to the image */
 	bool is_running;
+	bool is_first; /* the next sample is the first after a start */
+	bool is_overflown; /* has to be set up anew */
+	uint64_t sequence; /* samples read */
 	wtcupti_result result; /* of the last call that failed */
 	const char *call; /* which that was */
 };
@@ -161,7 +174,8 @@ enum wt_sampler_state wt_pm_find(struct wt_pm *pm);
 enum wt_sampler_state wt_pm_open(struct wt_pm *pm, int ordinal);
 /* Gives them back, in order; whatever was reached. */
 void wt_pm_close(struct wt_pm *pm);
-enum wt_sampler_state wt_pm_start(struct wt_pm *pm, uint64_t interval_ns);
+/* `is_rich`: with all metrics that the device has. */
+enum wt_sampler_state wt_pm_start(struct wt_pm *pm, uint64_t interval_ns, bool is_rich);
 enum wt_sampler_state wt_pm_stop(struct wt_pm *pm);
 /*
  * Delivers what the hardware's buffer holds. WT_SAMPLER_SAMPLING: fine, WT_SAMPLER_OVERFLOW: some
@@ -193,6 +207,7 @@ struct wt_sampler_options {
 	uint64_t interval_ns; /* or WT_SAMPLE_AUTO */
 	uint64_t duration_ns; /* 0 = until told */
 	bool until_eof; /* the daemon's: quiet, and bound to its end of the pipe */
+	bool is_check; /* only whether it would work */
 	pid_t parent; /* ends us by its end; 0: nobody does */
 };
 

@@ -97,8 +97,8 @@ static bool is_wanted(const char *wanted, const struct wt_device *device)
 		return ordinal == device->ordinal;
 	(void)wt_device_uuid_text(uuid, device->uuid);
 	if (!strncmp(wanted, "MIG-", 4) && strlen(wanted) > 4) /* our GPU- stands for either */
-		return !strncmp(uuid + 4, wanted + 4, strlen(wanted + 4));
-	return strlen(wanted) > 4 && !strncmp(uuid, wanted, strlen(wanted));
+		return strstr(uuid + 4, wanted + 4) == uuid + 4;
+	return strlen(wanted) > 4 && strstr(uuid, wanted) == uuid;
 }
 
 static enum wt_sampler_state find_device(struct sampler *s)
@@ -115,6 +115,7 @@ static enum wt_sampler_state find_device(struct sampler *s)
 		wt_sampler_segment_device(&s->segment, &s->device);
 		return WT_SAMPLER_STARTING;
 	}
+	s->device = (struct wt_device){0};
 	return WT_SAMPLER_NO_DEVICE;
 }
 
@@ -130,6 +131,7 @@ static enum wt_sampler_state set_up(struct sampler *s)
 	memcpy(s->segment.view.producer->cupti_path, s->pm.cupti.path, WT_TEXT_BYTES);
 	if (!state)
 		state = wt_pm_open(&s->pm, s->device.ordinal);
+	s->policy.has_rich = s->pm.has_rich;
 	return state;
 }
 
@@ -216,9 +218,11 @@ static enum wt_sampler_state run_stretch(struct sampler *s, const struct wt_samp
 	wt_sampler_watch_arm(s->timeout_ms, false);
 	last = wt_pm_stop(&s->pm);
 	wt_sampler_watch_arm(0, false);
-	if (last)
+	if (last && state != WT_SAMPLER_OVERFLOW)
 		return last;
-	/* What came until the stop. After an overflow that may say so once more. */
+	/* What came until the stop. After an overflow decoding goes on failing. */
+	if (state == WT_SAMPLER_OVERFLOW)
+		return state;
 	last = decode(s);
 	return last == WT_SAMPLER_SAMPLING ? state : last;
 }
@@ -229,21 +233,29 @@ static enum wt_sampler_state sample(struct sampler *s)
 
 	while (!is_time_up(s)) {
 		struct wt_sampler_plan plan = wt_sampler_policy_next(&s->policy);
-		uint64_t cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID), pause_end_ns;
+		uint64_t cpu_ns, pause_end_ns, start_ns;
 		enum wt_sampler_state state;
 
 		s->stretch = (struct wt_sampler_stretch){0};
 		wt_sampler_watch_arm(s->timeout_ms, false);
-		state = wt_pm_start(&s->pm, plan.interval_ns);
+		start_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
+		state = wt_pm_start(&s->pm, plan.interval_ns, plan.is_rich);
+		start_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC) - start_ns;
 		wt_sampler_watch_arm(0, false);
 		if (state)
 			return state;
+		cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		wt_store_relaxed(&producer->sample_interval_ns, plan.interval_ns);
 		wt_sampler_segment_state(&s->segment, WT_SAMPLER_SAMPLING, 0);
 		state = run_stretch(s, &plan);
 		wt_store_relaxed(&producer->sample_interval_ns, 0);
 		s->stretch.cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 		s->stretch.is_overflow = state == WT_SAMPLER_OVERFLOW;
+		wt_log("stretch: %llu %s samples every %llu ns, %llu ns of CPU, start took %llu "
+		       "ns%s",
+		       (unsigned long long)s->stretch.samples, plan.is_rich ? "rich" : "plain",
+		       (unsigned long long)plan.interval_ns, (unsigned long long)s->stretch.cpu_ns,
+		       (unsigned long long)start_ns, s->stretch.is_overflow ? ", overflow" : "");
 		wt_add_relaxed(&producer->sample_overflows, s->stretch.is_overflow);
 		if (state != WT_SAMPLER_SAMPLING && state != WT_SAMPLER_OVERFLOW)
 			return state;
@@ -256,6 +268,26 @@ static enum wt_sampler_state sample(struct sampler *s)
 			tick(s);
 		}
 	}
+	return WT_SAMPLER_ENDED;
+}
+
+/* ---- only whether it would work */
+
+static enum wt_sampler_state check(struct sampler *s)
+{
+	enum wt_sampler_state state;
+
+	wt_sampler_watch_arm(s->timeout_ms, true);
+	state = wt_pm_start(&s->pm, s->policy.base_ns, s->pm.has_rich);
+	if (!state)
+		state = wt_pm_stop(&s->pm);
+	wt_sampler_watch_arm(0, false);
+	if (state)
+		return state;
+	printf("%s can be sampled:", s->device.name);
+	for (size_t i = 0; i < s->pm.metrics->count; i++)
+		printf(" %s", s->pm.metrics->name[i]);
+	printf("\n");
 	return WT_SAMPLER_ENDED;
 }
 
@@ -313,7 +345,7 @@ static int begin(struct sampler *s)
 	int err = wt_path_data_dir(s->data_dir);
 
 	s->timeout_ms = timeout ? strtoull(timeout, NULL, 10) : TIMEOUT_MS;
-	wt_sampler_policy_init(&s->policy, s->options->interval_ns);
+	wt_sampler_policy_init(&s->policy, s->options->interval_ns, false);
 	if (!err)
 		err = wt_sampler_segment_open(&s->segment, s->data_dir, s->policy.base_ns);
 	if (err) {
@@ -344,7 +376,9 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 	wt_sampler_watch_arm(s->timeout_ms, true);
 	state = set_up(s);
 	wt_sampler_watch_arm(0, false);
-	if (!state) {
+	if (!state && options->is_check) {
+		state = check(s);
+	} else if (!state) {
 		if (!options->until_eof) {
 			wt_sampler_say("%s: sampling", s->device.name);
 			wt_sampler_segment_publish(&s->segment);
@@ -354,12 +388,13 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 		s->end_ns = options->duration_ns ? begun_ns + options->duration_ns : 0;
 		state = sample(s);
 	}
-	wt_sampler_watch_arm(END_TIMEOUT_MS, false);
+	wt_sampler_watch_arm(s->timeout_ms < END_TIMEOUT_MS ? s->timeout_ms : END_TIMEOUT_MS,
+	                     false);
 	wt_pm_close(&s->pm);
 	wt_sampler_watch_arm(0, false);
 	if (state != WT_SAMPLER_ENDED)
 		explain(s, state);
-	else if (!options->until_eof)
+	else if (!options->until_eof && !options->is_check)
 		summarise(s, begun_ns);
 	wt_sampler_segment_finish(&s->segment, state, s->detail);
 	return state == WT_SAMPLER_ENDED ? 0 : (int)state;

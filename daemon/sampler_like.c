@@ -35,7 +35,7 @@ static bool is_left_out(const char *variable)
 	        "WAVETAP_RUN=",
 	        "WAVETAP_SAMPLE=",
 	        "WAVETAP_PROFILE=",
-	        DONE "=",
+	        (DONE "="),
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -40,22 +40,22 @@ static void leave(enum wt_sampler_state state, int code)
 	_exit(code);
 }
 
-static bool is_stdin_over(short revents)
+static bool is_stdin_over(bool is_ready)
 {
 	char bytes[64];
 
 	/* what comes through it means nothing */
-	return revents && read(watch.stdin_fd, bytes, sizeof(bytes)) <= 0 && errno != EINTR &&
+	return is_ready && read(watch.stdin_fd, bytes, sizeof(bytes)) <= 0 && errno != EINTR &&
 	       errno != EAGAIN;
 }
 
-static void look(bool is_signal, short stdin_revents)
+static void look(bool is_signal, bool is_stdin_ready)
 {
 	uint64_t now_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
 	uint64_t deadline_ns = wt_load_acquire(&watch.deadline_ns), one = 1;
 
 	errno = 0;
-	if (!wt_load_relaxed(&watch.is_over) && (is_signal || is_stdin_over(stdin_revents) ||
+	if (!wt_load_relaxed(&watch.is_over) && (is_signal || is_stdin_over(is_stdin_ready) ||
 	                                         (watch.parent && getppid() != watch.parent))) {
 		wt_store_release(&watch.is_over, 1);
 		if (write(watch.over_fd, &one, sizeof(one)) < 0)
@@ -83,7 +83,7 @@ static void *watch_main(void *unused)
 		poll(fds, 2, TICK_MS);
 		while (read(watch.signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 			is_signal = true;
-		look(is_signal, fds[1].fd < 0 ? 0 : fds[1].revents);
+		look(is_signal, fds[1].fd >= 0 && fds[1].revents);
 	}
 	return NULL;
 }

@@ -36,15 +36,21 @@ struct wt_sampler_child {
 
 /* ---- what is wanted */
 
-/* Has the process a device with that UUID, and does it use it now? */
+/* Does the process want its devices sampled, and is it still there? */
+static bool asks(const struct wt_process *process)
+{
+	return !wt_process_is_sampler(process) && process->mapped.header.sample_interval_ns &&
+	       !process->is_done && !process->is_lost && !process->is_superseded &&
+	       process->liveness.life != WT_LIFE_DEAD;
+}
+
+/* And has it the device with that UUID? */
 static bool wants(const struct wt_process *process, const uint8_t uuid[16])
 {
 	uint64_t count = process->counters.device_count;
 	struct wt_device device;
 
-	if (process->mapped.header.producer != WT_PRODUCER_APPLICATION ||
-	    !process->mapped.header.sample_interval_ns || process->is_done || process->is_lost ||
-	    process->is_superseded || process->liveness.life == WT_LIFE_DEAD)
+	if (!asks(process))
 		return false;
 	for (uint64_t i = 0; i < count && i < WT_DEVICES_MAX; i++)
 		if (!wt_segment_device(&process->mapped, i, &device) &&
@@ -107,8 +113,8 @@ static void find_devices(struct wt_daemon *daemon)
 		uint64_t count = at->counters.device_count;
 		struct wt_device device;
 
-		for (uint64_t i = 0; i < count && i < WT_DEVICES_MAX; i++)
-			if (!wt_segment_device(&at->mapped, i, &device) && wants(at, device.uuid))
+		for (uint64_t i = 0; i < count && i < WT_DEVICES_MAX && asks(at); i++)
+			if (!wt_segment_device(&at->mapped, i, &device))
 				add_device(daemon, at, &device);
 	}
 }

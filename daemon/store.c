@@ -123,6 +123,11 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                 "cpu_ns=?11, activity_pos=?12 WHERE sampler_id=?1",
         [WT_SQL_CHUNK] = "INSERT INTO sample_chunk (sampler_id, start_ns, end_ns, samples, data) "
                          "VALUES (?,?,?,?,?)",
+        [WT_SQL_CHUNK_REMOVE] = "DELETE FROM sample_chunk WHERE chunk_id=?1",
+        [WT_SQL_FOLD] = "INSERT INTO fold VALUES (?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_MEASURED] = "INSERT INTO measured VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+                            "?,?,?)",
+        [WT_SQL_MEASURED_PROFILE] = "INSERT INTO measured_profile VALUES (?,?,?,?)",
         [WT_SQL_BUCKET] =
                 "INSERT INTO sm_bucket VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "
                 "ON CONFLICT DO UPDATE SET " MEAN("active_avg") "," MEAN("warps_per_sm") "," MEAN("tensor_share") "," MEAN(

@@ -151,11 +151,10 @@ int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, u
 	if (!bytes)
 		return -ENOSPC;
 	err = make_file(data_dir, &bytes, ret_path, &map);
-	if (err)
-		return err;
+	if (err || !map)
+		return err ? err : -ENOMEM; /* 0 comes with a mapping */
 	header = map;
 	lay_out(header, producer, bytes);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): 0 comes with a mapping only */
 	header->abi = WT_SEGMENT_ABI;
 	header->header_bytes = sizeof(*header);
 	snprintf(header->data_dir, sizeof(header->data_dir), "%s", data_dir);

@@ -156,10 +156,17 @@ valid 0 top --group phase --json -r latest
 valid 3 ranges --json -r "$recorded"
 
 # While something is recorded, and with a segment that the daemon leaves alone.
-(LD_PRELOAD=$library exec "$top_builddir/tests/fake/app_demo" --seconds 60) >"$work/demo" 2>&1 &
+(WAVETAP_SAMPLE=auto LD_PRELOAD=$library exec "$top_builddir/tests/fake/app_demo" --seconds 60) >"$work/demo" 2>&1 &
 demo=$!
 tries=0
 until "$wavetap" status --json | grep -q '"processes":\[{' || [ "$tries" -gt 300 ]; do
+  tries=$((tries + 1))
+  sleep 0.1
+done
+valid 0 status --json
+# Its device has no counters here: the sampler is refused, and its numbers stay while its segment does.
+tries=0
+until "$wavetap" status --json | grep -q '"state":"refused"' || [ "$tries" -gt 300 ]; do
   tries=$((tries + 1))
   sleep 0.1
 done

@@ -5,9 +5,11 @@
  *   2. the daemon killed again and again: no sample lost, none twice
  *   3. samples that can't be, cells torn, no device
  *   4. launches under the profiler
+ *   5. no room for the run file for a while
  */
 #include <signal.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -162,6 +164,7 @@ static void test_plain(void)
 	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER, .cells = {2, 32768}};
 	struct wt_gpu_state state = {
 	        .time_ns = FIRST_NS + 5, .throttle_reasons = 4, .sm_clock_mhz = 1980, .flags = 1};
+	struct wt_clock clock = {.realtime_ns = FIRST_NS, .monotonic_ns = 5, .boot_ns = 6};
 	enum { COUNT = 45001 };
 	struct synth s;
 	pid_t daemon, pid;
@@ -175,6 +178,7 @@ static void test_plain(void)
 		wt_store_relaxed(&s.producer->sampler_state, WT_SAMPLER_SAMPLING);
 		write_samples(&s, 0, COUNT);
 		wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_GPU_STATE, 1, &state, sizeof(state));
+		wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_CLOCK, 1, &clock, sizeof(clock));
 		wt_store_relaxed(&s.producer->sampler_cpu_ns, 12345);
 		wt_store_relaxed(&s.producer->sample_overflows, 3);
 		wt_store_relaxed(&s.producer->sampler_state, WT_SAMPLER_ENDED);
@@ -188,6 +192,7 @@ static void test_plain(void)
 	is_i64(synth_segments_left(folder), 0, "no segment is left");
 	is_i64(query("SELECT count(*) FROM proc"), 1, "a sampler is no process of the run");
 	is_i64(query("SELECT count(*) FROM process"), 1, "nor in the view");
+	is_i64(query("SELECT count(*) FROM clock"), 0, "its clocks are none of the run's");
 	is_i64(query("SELECT count(*) FROM process_gpu"), 1, "nor has it an ordinal");
 	is_i64(query("SELECT count(*) FROM gpu"), 1, "its device is the application's");
 	is_i64(query("SELECT count(*) FROM sampler WHERE device_id = 1 AND state = 2 AND reason IS "
@@ -377,9 +382,47 @@ static void test_profiled(void)
 	synth_folder_remove(folder);
 }
 
+/* No room for the run file for a while, which a limit on file sizes is, too. */
+static void test_full(void)
+{
+	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER, .cells = {2, 65536}};
+	struct rlimit small = {.rlim_cur = 700000, .rlim_max = RLIM_INFINITY};
+	struct rlimit large = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+	enum { COUNT = 120000 };
+	char reply[8192];
+	pid_t daemon, pid;
+
+	synth_folder(folder);
+	/* It lifts such limits when it starts. */
+	daemon = synth_daemon(folder, "5");
+	ok(synth_request_until("status", "\"pid\"", reply, sizeof(reply)), "the daemon answers");
+	prlimit(daemon, RLIMIT_FSIZE, &small, NULL);
+	pid = fork();
+	if (pid == 0) {
+		struct synth s;
+
+		if (synth_create(&s, &options))
+			_exit(1);
+		write_samples(&s, 0, COUNT);
+		wt_store_relaxed(&s.producer->sampler_state, WT_SAMPLER_ENDED);
+		synth_finish(&s);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	ok(synth_request_until("status", "\"error\":\"", reply, sizeof(reply)),
+	   "the daemon says that it can't write");
+	prlimit(daemon, RLIMIT_FSIZE, &large, NULL);
+	is_i64(synth_daemon_wait(daemon), 0, "the daemon ends once there is room");
+	ok(synth_run_file(folder, file), "one run file");
+	is_i64(read_samples(""), COUNT, "after a full disk none is lost, none twice");
+	check_buckets(COUNT);
+	synth_folder_remove(folder);
+}
+
 int main(void)
 {
 	test_plain();
+	test_full();
 	test_daemon_killed();
 	test_unsound();
 	test_profiled();

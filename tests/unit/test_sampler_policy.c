@@ -89,7 +89,7 @@ static void test_auto(void)
 {
 	struct simulation sim = {0};
 
-	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_AUTO);
+	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_AUTO, false);
 	run_for(&sim, 29 * SECOND, 16 * US);
 	is_i64((int64_t)sim.sampled_ns, (int64_t)(29 * SECOND), "for half a minute without rests");
 	is_i64(sim.repeats, 0, "no interval comes twice in a row");
@@ -113,7 +113,7 @@ static void test_cost(void)
 {
 	struct simulation sim = {0};
 
-	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_AUTO);
+	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_AUTO, false);
 	run_for(&sim, 3 * SECOND, 60 * US);
 	is_i64((int64_t)sim.policy.base_ns, 180 * US, "60 us a sample: every 180 us");
 	sim.cpu_ns = sim.sampled_ns = 0;
@@ -129,12 +129,12 @@ static void test_asked(void)
 {
 	struct simulation sim = {0};
 
-	wt_sampler_policy_init(&sim.policy, 20 * US);
+	wt_sampler_policy_init(&sim.policy, 20 * US, false);
 	run_for(&sim, 100 * SECOND, 60 * US);
 	is_i64((int64_t)sim.sampled_ns, (int64_t)(100 * SECOND), "20us: no rests");
 	is_i64(sim.repeats, 0, "and no interval twice in a row");
 	is_i64((int64_t)sim.policy.base_ns, 20 * US, "whatever it costs");
-	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_INTERVAL_NS_MIN);
+	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_INTERVAL_NS_MIN, false);
 	for (int i = 0; i < 4; i++)
 		ok(wt_sampler_policy_next(&sim.policy).interval_ns >= WT_SAMPLE_INTERVAL_NS_MIN,
 		   "never under the least");
@@ -147,7 +147,7 @@ static void test_blind_spots(void)
 	struct wt_sampler_policy policy;
 	int seen = 0;
 
-	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO);
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, false);
 	for (int i = 0; i < 2; i++) {
 		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
 
@@ -157,6 +157,50 @@ static void test_blind_spots(void)
 	for (int i = 0; i < 1000; i++)
 		seen += is_seen[i];
 	is_i64(seen, 1000, "every microsecond of a periodic program begins a sample");
+}
+
+/* Stretches with all metrics, which cost 64 us a sample, among those that cost 20. */
+static void test_rich(void)
+{
+	struct wt_sampler_policy policy;
+	uint64_t rich_ns = 0, all_ns = 0, last_rich_ns = 0;
+	int rich = 0, same = 0;
+
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, true);
+	for (int i = 0; i < 20; i++) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns};
+
+		done.cpu_ns = done.samples * (plan.is_rich ? 64 * US : 20 * US);
+		all_ns += plan.stretch_ns;
+		if (plan.is_rich) {
+			rich++;
+			rich_ns += plan.stretch_ns;
+			same += plan.interval_ns == last_rich_ns;
+			last_rich_ns = plan.interval_ns;
+			ok(plan.interval_ns >= 188 * US && i >= 2, "stretch %d is rich", i);
+		} else if (i > 0) {
+			ok(plan.interval_ns >= 56 * US && plan.interval_ns <= 60 * US,
+			   "the others take a third of a core");
+		}
+		ok(wt_sampler_policy_learn(&policy, &done), "goes on");
+	}
+	is_i64(rich, 3, "three of twenty");
+	is_i64(same, 0, "no interval twice in a row");
+	policy.active_ns = 60 * SECOND;
+	rich = 0;
+	for (int i = 0; i < 30; i++) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+
+		rich += plan.is_rich;
+		ok(!(plan.is_rich && policy.is_fine), "rich or fine");
+	}
+	is_i64(rich, 10, "every third burst");
+	wt_sampler_policy_init(&policy, 500 * US, true);
+	for (int i = 0; i < 3; i++)
+		(void)wt_sampler_policy_next(&policy);
+	ok(policy.is_rich, "also where an interval was asked for");
+	is_i64((int64_t)policy.rich_ns, 500 * US, "and never more often than that");
 }
 
 /* ---- overflow */
@@ -174,17 +218,17 @@ static void test_overflow(void)
 	const struct wt_sampler_stretch fine = {.samples = 10};
 	struct wt_sampler_policy policy;
 
-	wt_sampler_policy_init(&policy, 5 * US);
+	wt_sampler_policy_init(&policy, 5 * US, false);
 	ok(overflow(&policy) && overflow(&policy), "twice is a hole each");
 	(void)wt_sampler_policy_next(&policy);
 	ok(wt_sampler_policy_learn(&policy, &fine), "a good one between");
 	ok(overflow(&policy) && overflow(&policy), "twice again");
 	ok(!overflow(&policy), "three in a row: the end");
-	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO);
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, false);
 	ok(overflow(&policy), "auto goes on");
 	is_i64((int64_t)policy.base_ns, 100 * US, "half as often");
 	/* fine bursts are given up, not sampling */
-	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO);
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, false);
 	policy.active_ns = 60 * SECOND;
 	for (int i = 0; i < 60; i++) {
 		(void)wt_sampler_policy_next(&policy);
@@ -204,6 +248,7 @@ int main(void)
 	test_cost();
 	test_asked();
 	test_blind_spots();
+	test_rich();
 	test_overflow();
 	return tap_done();
 }
