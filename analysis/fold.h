@@ -33,7 +33,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a sample has a mean of. Only the first must be known; others < 0 are not. */
+/*
+ * What a sample has a mean of. Only the first must be known; others < 0 are not: the sampler takes
+ * some metrics in a part of its stretches only. A channel is solved from the samples that have it,
+ * with normal equations of their own.
+ */
 enum wt_fold_channel {
 	WT_FOLD_ACTIVE, /* SMs active, 0 to sm_count */
 	WT_FOLD_WARPS, /* resident warps per SM */

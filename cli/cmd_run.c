@@ -304,6 +304,15 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 		             command);
 }
 
+static void tell(const struct wt_text_terminal *terminal, const char *text)
+{
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, stderr, terminal);
+	wt_phrase_add(&line, "%s", text);
+	wt_phrase_end(&line);
+}
+
 static void print_summary(const char *path, bool is_complete, const struct run_setup *setup)
 {
 	const struct wt_select_words all = {0};
@@ -314,7 +323,7 @@ static void print_summary(const char *path, bool is_complete, const struct run_s
 	struct wt_report report;
 	struct wt_run_file run;
 	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
-	struct wt_phrase line;
+	bool is_profiled;
 	int rc;
 
 	if (wt_run_file_open(path, &run))
@@ -345,10 +354,13 @@ static void print_summary(const char *path, bool is_complete, const struct run_s
 	}
 	wt_report_fini(&report);
 	wt_select_fini(&select);
-	wt_run_counters(run.db, setup->is_sampled, counters, sizeof(counters));
-	wt_phrase_init(&line, stderr, &terminal);
-	wt_phrase_add(&line, "%s", counters);
-	wt_phrase_end(&line);
+	is_profiled = wt_run_profiled(run.db, counters, sizeof(counters));
+	if (is_profiled)
+		tell(&terminal, counters);
+	if (!is_profiled || setup->is_sampled) {
+		wt_run_counters(run.db, setup->is_sampled, counters, sizeof(counters));
+		tell(&terminal, counters);
+	}
 	if (wt_db_meta(run.db, "recording_problem", problem, sizeof(problem)))
 		wt_cli_error("the recording is not whole: %s", problem);
 	wt_run_file_close(&run);

@@ -8,6 +8,7 @@
 #include "cli/run_counters.h"
 #include "cli/text.h"
 #include "schema/wt_db.h"
+#include "schema/wt_segment.h"
 
 static const char sql[] =
         "SELECT count(*), count(*) FILTER (WHERE samples_stored > 0),"
@@ -74,4 +75,51 @@ void wt_run_counters(sqlite3 *db, bool is_asked, char *line, size_t line_bytes)
 			                 : "the program ended before they were set up");
 	}
 	sqlite3_finalize(s);
+}
+
+/* Of several processes the reason of one that was refused, if there is one. */
+static const char profile_sql[] =
+        "SELECT sum(stored), sum(cost_ns), max(state), detail, count(*),"
+        " (SELECT count(DISTINCT config_id) FROM profile_launch JOIN kernel_exec"
+        "  USING (process_id, launch_seq)) FROM profile_count WHERE state > 0";
+
+static void tell_profiled(sqlite3_stmt *s, char *line, size_t line_bytes)
+{
+	unsigned state = (unsigned)sqlite3_column_int(s, 2);
+	const char *words = wt_profile_text(state);
+	int64_t launches = sqlite3_column_int64(s, 0), detail = sqlite3_column_int64(s, 3);
+	char number[WT_TEXT_NUMBER_BYTES];
+
+	snprintf(line, line_bytes, "profiled ");
+	append(line, line_bytes, launches ? wt_text_count(number, launches) : "nothing",
+	       launches == 1  ? " launch"
+	       : launches > 1 ? " launches"
+	                      : "",
+	       "");
+	if (launches) {
+		append(line, line_bytes, " of ", wt_text_count(number, sqlite3_column_int64(s, 5)),
+		       sqlite3_column_int64(s, 5) == 1 ? " configuration" : " configurations");
+		append(line, line_bytes, ", ", wt_text_ns(number, sqlite3_column_int64(s, 1)),
+		       " of waiting");
+	}
+	if (state == WT_PROFILE_ON || state == WT_PROFILE_DONE)
+		return;
+	append(line, line_bytes, ": ",
+	       words ? words : "for a reason that this version does not know", "");
+	if (detail) {
+		snprintf(number, sizeof(number), "%" PRId64, detail);
+		append(line, line_bytes, " (code ", number, ")");
+	}
+}
+
+bool wt_run_profiled(sqlite3 *db, char *line, size_t line_bytes)
+{
+	sqlite3_stmt *s = NULL;
+	bool is_any = sqlite3_prepare_v2(db, profile_sql, -1, &s, NULL) == SQLITE_OK &&
+	              sqlite3_step(s) == SQLITE_ROW && sqlite3_column_int64(s, 4);
+
+	if (is_any)
+		tell_profiled(s, line, line_bytes);
+	sqlite3_finalize(s);
+	return is_any;
 }

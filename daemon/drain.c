@@ -263,7 +263,6 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 	case WT_KIND_CLOCK:
 		return drain_clock(process, &record.clock);
 	case WT_KIND_PROFILE:
-	case WT_KIND_PROFILE_SM:
 		return wt_profiled_drain(process, cell);
 	default:
 		return drain_links(process, cell, now_ns);

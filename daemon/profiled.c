@@ -1,12 +1,10 @@
 /*
  * profiled.c - what libwavetap.so measured of single launches (WAVETAP_PROFILE): rows of
- * `profile_launch`, `profile_sm` and `profile_count`. Main thread; may block on the disk.
+ * `profile_launch` and `profile_count`. Main thread; may block on the disk.
  */
 #include "daemon/daemon.h"
 
 #include <math.h>
-
-#define SMS_MAX 4096u
 
 static int64_t device_id_of(const struct wt_process *process, uint16_t ordinal)
 {
@@ -62,43 +60,17 @@ static int drain_launch(struct wt_process *process, const struct wt_profile *r)
 	return 0;
 }
 
-static int drain_sms(struct wt_process *process, const struct wt_profile_sm *r)
-{
-	int err = 0;
-
-	if (r->launch_seq >= process->counters.launch_attempted ||
-	    r->sms > WT_PROFILE_SMS_PER_CELL || r->first_sm + r->sms > SMS_MAX) {
-		process->tally.cells_bad++;
-		return 0;
-	}
-	for (int i = 0; i < r->sms && !err; i++)
-		if (r->instructions[i] <= INT64_MAX)
-			err = wt_store_run(process->run, WT_SQL_PROFILE_SM, "iiinii",
-			                   process->process_id, (int64_t)r->launch_seq,
-			                   (int64_t)(r->first_sm + i),
-			                   device_id_of(process, r->device), (int64_t)r->warps[i],
-			                   (int64_t)r->instructions[i]);
-	return err;
-}
-
 uint32_t wt_profiled_least_length(const struct wt_cell *cell)
 {
-	if (cell->kind == WT_KIND_PROFILE)
-		return offsetof(struct wt_profile, reserved);
-	return cell->kind == WT_KIND_PROFILE_SM ? offsetof(struct wt_profile_sm, reserved) : 0;
+	return cell->kind == WT_KIND_PROFILE ? offsetof(struct wt_profile, reserved) : 0;
 }
 
 int wt_profiled_drain(struct wt_process *process, const struct wt_cell *cell)
 {
-	struct wt_profile_sm sms;
 	struct wt_profile launch;
 
-	if (cell->kind == WT_KIND_PROFILE) {
-		memcpy(&launch, cell->payload, sizeof(launch));
-		return drain_launch(process, &launch);
-	}
-	memcpy(&sms, cell->payload, sizeof(sms));
-	return drain_sms(process, &sms);
+	memcpy(&launch, cell->payload, sizeof(launch));
+	return drain_launch(process, &launch);
 }
 
 /* ---- counters */

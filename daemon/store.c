@@ -152,7 +152,6 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_GPU_STATE] = "INSERT OR REPLACE INTO gpu_state VALUES (?,?,?,?,?,?,?,?,?)",
         [WT_SQL_PROFILE] = "INSERT OR IGNORE INTO profile_launch "
                            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        [WT_SQL_PROFILE_SM] = "INSERT OR REPLACE INTO profile_sm VALUES (?,?,?,?,?,?)",
         [WT_SQL_PROFILE_COUNT] = "INSERT OR REPLACE INTO profile_count VALUES (?,?,?,?,?,?,?)",
 };
 

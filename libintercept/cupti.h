@@ -25,6 +25,7 @@
 
 #include "libintercept/cuda_abi.h"
 #include "libintercept/internal.h"
+#include "libintercept/profile.h"
 
 #define WT_CUPTI_API_NULL_BUFFER 28 /* from CUDA 12.9 U1 a NULL buffer is a legal answer */
 #define WT_SONAME_BYTES 64
@@ -171,6 +172,7 @@ struct wt_batch {
 	int link_idx; /* cell that takes links, -1 = none open */
 	bool is_injected;
 	uint32_t used;
+	struct wt_profile_recent recent; /* filled while there is profiling */
 	struct wt_batch_cell {
 		uint16_t kind;
 		uint16_t count;

@@ -1,13 +1,13 @@
 /*
  * cupti_profiler_abi.h - wavetap's declarations of CUPTI's counter interfaces:
- * PM sampling, the range profiler, SASS metrics, and the profiler's host side.
+ * PM sampling, the range profiler, and the profiler's host side.
  *
  * See cuda_abi.h for why, and for the naming: struct wtcupti_X is the vendor's
  * ..._Params of the call named above it, and wtcupti_X_fn the call. Every call
  * takes one structure, zero but for its inputs, and checks struct_size, for
  * which there is WTCUPTI_X_BYTES: up to the end of the last field, without the
  * padding after it, so not sizeof. Layouts are those of CUDA 13.0. All calls
- * but the profiler's own (cuptiProfiler..., SASS metrics) begin with CUDA 12.6.
+ * but the profiler's own (cuptiProfiler...) begin with CUDA 12.6.
  * Declarations only: no code, no threads, no I/O.
  */
 #ifndef WT_CUPTI_PROFILER_ABI_H
@@ -571,147 +571,5 @@ struct wtcupti_range_get_range_info {
 #define WTCUPTI_RANGE_GET_RANGE_INFO_BYTES WTCUPTI_UPTO(struct wtcupti_range_get_range_info, name)
 typedef wtcupti_result (*wtcupti_range_get_range_info_fn)(
         struct wtcupti_range_get_range_info *params);
-
-/* ---- SASS metrics: counts per instruction ------------------------------ */
-
-enum {
-	WTCUPTI_SASS_GPU = 0,
-	WTCUPTI_SASS_SM = 1,
-	WTCUPTI_SASS_SMSP = 2,
-};
-
-/* CUpti_SassMetrics_MetricDetails */
-struct wtcupti_sass_metric {
-	uint64_t id;
-	const char *name;
-	const char *description;
-};
-
-/* CUpti_SassMetrics_Config */
-struct wtcupti_sass_config {
-	uint64_t id;
-	uint8_t granularity; /* WTCUPTI_SASS_* */
-};
-
-/* CUpti_SassMetrics_InstanceValue */
-struct wtcupti_sass_value {
-	uint64_t id;
-	uint64_t value;
-};
-#define WTCUPTI_SASS_VALUE_BYTES WTCUPTI_UPTO(struct wtcupti_sass_value, value)
-
-/*
- * CUpti_SassMetrics_Data. One instruction. struct_size is that of wtcupti_sass_flush_data; the values are the caller's, as
- * many as instances.
- */
-struct wtcupti_sass_data {
-	size_t struct_size;
-	void *priv;
-	uint32_t cubin_crc;
-	uint32_t function_index;
-	const char *function;
-	uint32_t pc_offset;
-	struct wtcupti_sass_value *values;
-};
-
-/* cuptiSassMetricsGetNumOfMetrics */
-struct wtcupti_sass_get_num_of_metrics {
-	size_t struct_size;
-	void *priv;
-	const char *chip_name;
-	size_t count; /* out */
-};
-#define WTCUPTI_SASS_GET_NUM_OF_METRICS_BYTES                                                      \
-	WTCUPTI_UPTO(struct wtcupti_sass_get_num_of_metrics, count)
-typedef wtcupti_result (*wtcupti_sass_get_num_of_metrics_fn)(
-        struct wtcupti_sass_get_num_of_metrics *params);
-
-/* cuptiSassMetricsGetMetrics */
-struct wtcupti_sass_get_metrics {
-	size_t struct_size;
-	void *priv;
-	const char *chip_name;
-	size_t count;
-	struct wtcupti_sass_metric *metrics; /* out */
-};
-#define WTCUPTI_SASS_GET_METRICS_BYTES WTCUPTI_UPTO(struct wtcupti_sass_get_metrics, metrics)
-typedef wtcupti_result (*wtcupti_sass_get_metrics_fn)(struct wtcupti_sass_get_metrics *params);
-
-/* cuptiSassMetricsGetProperties */
-struct wtcupti_sass_get_properties {
-	size_t struct_size;
-	void *priv;
-	const char *chip_name;
-	const char *name;
-	struct wtcupti_sass_metric metric; /* out */
-};
-#define WTCUPTI_SASS_GET_PROPERTIES_BYTES WTCUPTI_UPTO(struct wtcupti_sass_get_properties, metric)
-typedef wtcupti_result (*wtcupti_sass_get_properties_fn)(
-        struct wtcupti_sass_get_properties *params);
-
-/* cuptiSassMetricsSetConfig */
-struct wtcupti_sass_set_config {
-	size_t struct_size;
-	void *priv;
-	size_t count;
-	struct wtcupti_sass_config *configs;
-	uint32_t device_index;
-};
-#define WTCUPTI_SASS_SET_CONFIG_BYTES WTCUPTI_UPTO(struct wtcupti_sass_set_config, device_index)
-typedef wtcupti_result (*wtcupti_sass_set_config_fn)(struct wtcupti_sass_set_config *params);
-
-/* cuptiSassMetricsUnsetConfig */
-struct wtcupti_sass_unset_config {
-	size_t struct_size;
-	void *priv;
-	uint32_t device_index;
-};
-#define WTCUPTI_SASS_UNSET_CONFIG_BYTES WTCUPTI_UPTO(struct wtcupti_sass_unset_config, device_index)
-typedef wtcupti_result (*wtcupti_sass_unset_config_fn)(struct wtcupti_sass_unset_config *params);
-
-/* cuptiSassMetricsEnable */
-struct wtcupti_sass_enable {
-	size_t struct_size;
-	void *priv;
-	wtcu_context context;
-	uint8_t is_lazy;
-};
-#define WTCUPTI_SASS_ENABLE_BYTES WTCUPTI_UPTO(struct wtcupti_sass_enable, is_lazy)
-typedef wtcupti_result (*wtcupti_sass_enable_fn)(struct wtcupti_sass_enable *params);
-
-/* cuptiSassMetricsDisable */
-struct wtcupti_sass_disable {
-	size_t struct_size;
-	void *priv;
-	wtcu_context context;
-	size_t dropped_records; /* out */
-};
-#define WTCUPTI_SASS_DISABLE_BYTES WTCUPTI_UPTO(struct wtcupti_sass_disable, dropped_records)
-typedef wtcupti_result (*wtcupti_sass_disable_fn)(struct wtcupti_sass_disable *params);
-
-/* cuptiSassMetricsGetDataProperties */
-struct wtcupti_sass_get_data_properties {
-	size_t struct_size;
-	void *priv;
-	wtcu_context context;
-	size_t records; /* out */
-	size_t instances; /* out */
-};
-#define WTCUPTI_SASS_GET_DATA_PROPERTIES_BYTES                                                     \
-	WTCUPTI_UPTO(struct wtcupti_sass_get_data_properties, instances)
-typedef wtcupti_result (*wtcupti_sass_get_data_properties_fn)(
-        struct wtcupti_sass_get_data_properties *params);
-
-/* cuptiSassMetricsFlushData. The vendor's size ends before `data`. */
-struct wtcupti_sass_flush_data {
-	size_t struct_size;
-	void *priv;
-	wtcu_context context;
-	size_t records;
-	size_t instances;
-	struct wtcupti_sass_data *data; /* as many as records */
-};
-#define WTCUPTI_SASS_FLUSH_DATA_BYTES WTCUPTI_UPTO(struct wtcupti_sass_flush_data, instances)
-typedef wtcupti_result (*wtcupti_sass_flush_data_fn)(struct wtcupti_sass_flush_data *params);
 
 #endif /* WT_CUPTI_PROFILER_ABI_H */

@@ -17,6 +17,7 @@
  *   cupti.c             arms CUPTI, lends buffers, flushes
  *   cupti_records.c     CUPTI's records -> ours
  *   share.c             shares CUPTI with the application's own profiler
+ *   profile*.c          WAVETAP_PROFILE: launches under CUPTI's range profiler (opt-in)
  *
  * RULES. The application is always right: no exit, abort, assert, signal handler or
  * output; errno kept; the driver's return code returned unchanged. On the launch path no
@@ -46,6 +47,8 @@ enum wt_segment_state {
 	WT_SEGMENT_GIVEN_UP = 3,
 };
 
+struct wt_profile_run; /* profile.h */
+
 /*
  * What must vanish in a forked child lives in one page under MADV_WIPEONFORK: the child,
  * even of a raw clone, reads zeros there and starts afresh; a vfork child shares the page
@@ -70,6 +73,7 @@ struct wt_fork_page {
 	_Atomic uint64_t detail;
 	_Atomic uint64_t devices_claimed; /* bit per ordinal: some thread reads or has read it */
 	_Atomic uint64_t device_requests; /* publishing of the device table: see device.c */
+	_Atomic(struct wt_profile_run *) profile; /* NULL: WAVETAP_PROFILE asks for nothing */
 	_Atomic uint64_t marker; /* pid once this process initialised the page */
 };
 _Static_assert(sizeof(struct wt_fork_page) <= 4096, "the fork page is one page");

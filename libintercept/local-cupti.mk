@@ -1,4 +1,10 @@
 # libintercept/local-cupti.mk: the CUPTI side of libwavetap.so
+wt_profile_sources = \
+	libintercept/profile.c \
+	libintercept/profile_gate.c \
+	libintercept/profile_range.c \
+	libintercept/profile_session.c \
+	libintercept/profile_table.c
 wt_cupti_sources = \
 	libintercept/cupti.h \
 	libintercept/cupti.c \
@@ -8,6 +14,8 @@ wt_cupti_sources = \
 	libintercept/cupti_find.c \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_records.c \
+	libintercept/profile.h \
+	$(wt_profile_sources) \
 	libintercept/share.c \
 	libintercept/share.h \
 	libintercept/share_calls.c \
@@ -40,3 +48,15 @@ tests_unit_test_cupti_find_SOURCES = tests/unit/test_cupti_find.c libintercept/c
 tests_unit_test_cupti_find_LDADD = -lm
 EXTRA_tests_unit_test_cupti_find_DEPENDENCIES = \
 	tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+
+check_PROGRAMS += tests/unit/test_profile
+TESTS += tests/unit/test_profile
+tests_unit_test_profile_SOURCES = \
+	tests/unit/mock_profiler.c \
+	tests/unit/mock_profiler.h \
+	tests/unit/test_profile.c \
+	libintercept/libc.c \
+	libintercept/module.c \
+	libintercept/profile.h \
+	$(wt_profile_sources)
+tests_unit_test_profile_LDADD = -lm

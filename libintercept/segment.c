@@ -13,6 +13,7 @@
 
 #include "config.h"
 #include "libintercept/hooks.h"
+#include "libintercept/profile.h"
 #include "libintercept/ranges.h"
 #include "schema/wt_ident.h"
 #include "schema/wt_paths.h"
@@ -161,6 +162,7 @@ static struct wt_view *create(struct wt_fork_page *page)
 	arm_late(page);
 	read_current_device(page);
 	wt_device_publish(view);
+	wt_profile_start(view);
 	wt_spawn_daemon(data_dir);
 	wt_cupti_start_flush_thread();
 	wt_register_exit();

@@ -495,7 +495,7 @@ CREATE TABLE IF NOT EXISTS measured_profile (
   PRIMARY KEY (config_id, bin)
 ) STRICT, WITHOUT ROWID;
 
--- Launches under the range profiler, and what physical SMs did in others.
+-- Launches under the range profiler.
 CREATE TABLE IF NOT EXISTS profile_launch (
   process_id  INTEGER NOT NULL,
   launch_seq  INTEGER NOT NULL,
@@ -525,16 +525,6 @@ CREATE TABLE IF NOT EXISTS profile_count (
   dropped    INTEGER NOT NULL,             -- the ring had no room
   cost_ns    INTEGER NOT NULL              -- that the application waited
 ) STRICT;
-
-CREATE TABLE IF NOT EXISTS profile_sm (
-  process_id   INTEGER NOT NULL,
-  launch_seq   INTEGER NOT NULL,
-  sm           INTEGER NOT NULL,           -- physical, as %smid has it
-  device_id    INTEGER,
-  warps        INTEGER NOT NULL,           -- that began there
-  instructions INTEGER NOT NULL,           -- executed, per warp
-  PRIMARY KEY (process_id, launch_seq, sm)
-) STRICT, WITHOUT ROWID;
 
 -- ------------------------------------------------------------------ views
 

@@ -44,7 +44,6 @@ enum wt_kind {
 	        23, /* up to 2 struct wt_sample; cell.count says how many: wavetap-sampler */
 	WT_KIND_GPU_STATE = 24, /* struct wt_gpu_state: wavetap-sampler */
 	WT_KIND_PROFILE = 25, /* struct wt_profile: one launch under the range profiler */
-	WT_KIND_PROFILE_SM = 26, /* struct wt_profile_sm: counts of some SMs of one launch */
 	WT_KIND_MAX
 };
 
@@ -56,6 +55,7 @@ enum wt_kind {
 #define WT_FLAG_UNARMED 0x0010u /* CUPTI recorded nothing at that moment: hooks only */
 #define WT_FLAG_NULL_CONFIG 0x0020u /* cuLaunchKernelEx with a NULL configuration */
 #define WT_FLAG_EARLY 0x0040u /* made before the segment was; seq is not in the order of time */
+#define WT_FLAG_PROFILED 0x0080u /* under the range profiler: alone, and started late */
 
 /* One call of the launch family, whatever it returned. */
 struct wt_launch {
@@ -329,19 +329,5 @@ struct wt_profile {
 	uint32_t reserved[4];
 };
 _Static_assert(sizeof(struct wt_profile) == 112, "profile record");
-
-/* Counts of consecutive physical SMs of one launch: SASS metrics. */
-#define WT_PROFILE_SMS_PER_CELL 6
-struct wt_profile_sm {
-	uint64_t launch_seq;
-	uint16_t device; /* ordinal in the process */
-	uint16_t first_sm; /* physical, as %smid has it */
-	uint16_t sms; /* valid entries */
-	uint16_t sm_count; /* of all records of this launch */
-	uint64_t instructions[WT_PROFILE_SMS_PER_CELL]; /* executed, per warp */
-	uint32_t warps[WT_PROFILE_SMS_PER_CELL]; /* that began there */
-	uint32_t reserved[6];
-};
-_Static_assert(sizeof(struct wt_profile_sm) == 112, "SM profile record");
 
 #endif /* WT_RECORD_H */

@@ -21,14 +21,14 @@ if command -v cppcheck >/dev/null 2>&1; then
 else
   echo "lint: cppcheck is not installed: left out" >&2
 fi
-# test_abi.c needs real headers where there are some; lookup_chain.c comes with a -D each time.
+# test_abi.c and test_profiler_abi.c need real headers where there are some; lookup_chain.c comes with a -D each time.
 if [ "${LINT_TIDY:-}" = none ]; then
   :
 elif command -v clang-tidy >/dev/null 2>&1; then
   folders="schema libintercept analysis daemon cli"
   [ "${LINT_TIDY:-}" = product ] || folders="$folders tests/unit tests/fake tests/fuzz tests/bench"
   for each in $folders; do git ls-files "$each/*.c"; done |
-    grep -v -e tests/unit/test_abi.c -e tests/unit/lookup_chain.c |
+    grep -v -e tests/unit/test_abi.c -e tests/unit/test_profiler_abi.c -e tests/unit/lookup_chain.c |
     xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c 'folder=$0; clang-tidy --quiet "$@" -- \
       -std=c11 -D_GNU_SOURCE -I. -I"$folder" -DWT_BINDIR="\"\"" -DWT_LIBDIR="\"\"" \
       -DWT_DATADIR="\"\"" 2>/dev/null' "$folder" || rc=1

@@ -429,6 +429,18 @@ static bool has_context(void)
 	return has;
 }
 
+static bool is_idle(wtcu_context context)
+{
+	struct fake_ctx *ctx;
+	bool idle;
+
+	pthread_mutex_lock(&big_lock);
+	ctx = context ? ctx_checked(context) : fake_current_ctx();
+	idle = !ctx || fake_ctx_tail_ns(ctx) <= fake_now_ns();
+	pthread_mutex_unlock(&big_lock);
+	return idle;
+}
+
 static bool device_facts(uint32_t ordinal, struct fake_device_facts *ret_facts)
 {
 	const struct fake_device *device;
@@ -456,6 +468,7 @@ FAKE_EXPORT const struct fake_driver *wtfake_driver(void)
 	        .context_id = context_id,
 	        .stream_id = stream_id,
 	        .has_context = has_context,
+	        .is_idle = is_idle,
 	        .device = device_facts,
 	        .counter = fake_counter,
 	};

@@ -321,10 +321,9 @@ bool fake_pm_release(void);
 /* Follows the blocks of one kernel, SM by SM. NULL, which all take: nobody wants to know. */
 struct fake_detail *fake_detail_new(int sm_count);
 void fake_detail_block(struct fake_detail *detail, int sm, int64_t start_ns, int64_t end_ns);
-/* So many blocks at a time; and so many that began. */
+/* So many blocks at a time. */
 void fake_detail_span(struct fake_detail *detail, int sm, int64_t start_ns, int64_t end_ns,
                       int blocks);
-void fake_detail_count(struct fake_detail *detail, int sm, uint64_t blocks);
 /* Tells whom it concerns, and frees it. */
 void fake_detail_tell(struct fake_detail *detail, const struct fake_stream *stream,
                       const struct fake_launch *launch, const struct fake_ran *ran,

@@ -152,6 +152,11 @@ static struct fake_ready launch_ready(const struct fake_call *c, struct fake_str
 	int64_t from_stream_ns;
 
 	fake_wait_until(device->in_flight_end_ns[device->kernel_count % FAKE_QUEUE_DEPTH]);
+	if (fake_tools && fake_tools->replay_ns(device->ordinal) >= 0) {
+		/* Alone on the device: nothing else may run, and it is slow. */
+		fake_wait_until(device->busy_until_ns);
+		fake_wait_until(fake_now_ns() + fake_tools->replay_ns(device->ordinal));
+	}
 	from_call_ns = (c->enter_ns > fake_now_ns() ? c->enter_ns : fake_now_ns()) +
 	               fake_env_i64("WTFAKE_LAUNCH_LATENCY_NS", LAUNCH_LATENCY_NS);
 	from_stream_ns =

@@ -97,7 +97,6 @@ struct lane {
 struct fake_detail {
 	int sm_count;
 	struct lane *lane;
-	uint64_t *blocks; /* that ran on each SM */
 	struct fake_pm_span *span;
 	size_t count, capacity;
 };
@@ -109,8 +108,7 @@ struct fake_detail *fake_detail_new(int sm_count)
 	if (own_slot < 0 && !(fake_tools && fake_tools->wants_sms()))
 		return NULL;
 	detail = calloc(1, sizeof(*detail));
-	if (!detail || !(detail->lane = calloc((size_t)sm_count, sizeof(*detail->lane))) ||
-	    !(detail->blocks = calloc((size_t)sm_count, sizeof(*detail->blocks))))
+	if (!detail || !(detail->lane = calloc((size_t)sm_count, sizeof(*detail->lane))))
 		abort();
 	detail->sm_count = sm_count;
 	return detail;
@@ -119,15 +117,8 @@ struct fake_detail *fake_detail_new(int sm_count)
 static void detail_free(struct fake_detail *detail)
 {
 	free(detail->lane);
-	free(detail->blocks);
 	free(detail->span);
 	free(detail);
-}
-
-void fake_detail_count(struct fake_detail *detail, int sm, uint64_t blocks)
-{
-	if (detail)
-		detail->blocks[sm] += blocks;
 }
 
 void fake_detail_span(struct fake_detail *detail, int sm, int64_t start_ns, int64_t end_ns,
@@ -144,7 +135,7 @@ void fake_detail_span(struct fake_detail *detail, int sm, int64_t start_ns, int6
 		last->end_ns = end_ns;
 		return;
 	}
-	if (detail->count == detail->capacity) {
+	if (detail->count == detail->capacity || !detail->span) {
 		detail->capacity = detail->capacity ? 2 * detail->capacity : 256;
 		detail->span = realloc(detail->span, detail->capacity * sizeof(*detail->span));
 		if (!detail->span)
@@ -193,7 +184,6 @@ void fake_detail_block(struct fake_detail *detail, int sm, int64_t start_ns, int
 	if (lane->count == FAKE_RESIDENT_MAX)
 		fake_die("SM %d has more than %d blocks of a kernel", sm, FAKE_RESIDENT_MAX);
 	lane->end_ns[lane->count++] = end_ns;
-	detail->blocks[sm]++;
 }
 
 /* ---- telling ----------------------------------------------------------------------------- */
@@ -273,12 +263,7 @@ void fake_detail_tell(struct fake_detail *detail, const struct fake_stream *stre
 	kernel.bytes = (uint32_t)(sizeof(kernel) + detail->count * sizeof(*detail->span));
 	if (own_slot >= 0)
 		file_append(&kernel, detail->span);
-	sms = (struct fake_sms){.kernel = &kernel,
-	                        .span = detail->span,
-	                        .blocks = detail->blocks,
-	                        .first_sm = stream->ctx->sm_first,
-	                        .sm_count = detail->sm_count,
-	                        .function = f};
+	sms = (struct fake_sms){.kernel = &kernel, .span = detail->span};
 	if (fake_tools && fake_tools->wants_sms())
 		fake_tools->sms(op, &sms);
 	detail_free(detail);

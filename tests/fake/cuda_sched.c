@@ -257,7 +257,6 @@ static void run_sharing(struct fake_device *device, const struct fake_launch *la
 
 			lane->updated_ns = busy_ns > earliest_ns ? busy_ns : earliest_ns;
 			lane->done[lane->resident_count++] = (double)block_time_ns(launch, next++);
-			fake_detail_count(detail, i, 1);
 			if (lane->first_ns < 0)
 				lane->first_ns = lane->last_ns = lane->updated_ns;
 		}
@@ -274,11 +273,9 @@ static void run_sharing(struct fake_device *device, const struct fake_launch *la
 		lane_cover(lane, lane->last_ns, heap[0].when_ns);
 		lane->done[lane_first_done(lane)] = lane->done[lane->resident_count - 1];
 		lane->resident_count--;
-		if (next < blocks) {
+		if (next < blocks)
 			lane->done[lane->resident_count++] =
 			        lane->work + (double)block_time_ns(launch, next++);
-			fake_detail_count(detail, heap[0].sm, 1);
-		}
 		heap[0].when_ns = lane_next_end_ns(lane);
 		heap_sink(heap, device->sm_count, 0);
 	}
@@ -313,7 +310,6 @@ static uint64_t skip_full_waves(struct fake_device *device, const struct fake_la
 	for (int i = 0; i < device->sm_count; i++) {
 		lane_cover(&lanes[i], *earliest_ns, until_ns);
 		fake_detail_span(detail, i, *earliest_ns, until_ns, per_sm);
-		fake_detail_count(detail, i, waves * (uint64_t)per_sm);
 	}
 	*earliest_ns = until_ns;
 	return waves * wave;

@@ -4,6 +4,8 @@
  *
  * Any thread; under prof_lock. Blocks only where WTFAKE_PM_HANG has it hang.
  */
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +40,8 @@ static const struct {
         {"dram__bytes_read", PROF_DRAM_READ, false},
         {"dram__bytes_write", PROF_DRAM_WRITE, false},
         {"gpc__cycles_elapsed", PROF_GPC_ELAPSED, true},
-        {"lts__t_bytes", PROF_L2_BYTES, false},
+        {"sm__issue_active", PROF_ISSUE_ACTIVE, true},
+        {"sm__inst_executed_pipe_tensor", PROF_TENSOR_INSTRUCTIONS, true},
 };
 #define METRIC_COUNT (sizeof(metrics) / sizeof(metrics[0]))
 
@@ -75,14 +78,23 @@ bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rol
 	return false;
 }
 
+static bool set_has(prof_set set, enum prof_counter counter)
+{
+	return set >> (counter * PROF_ROLLUPS) & ((1 << PROF_ROLLUPS) - 1);
+}
+
 size_t prof_passes(prof_set set)
 {
 	size_t room = (size_t)fake_env_i64("WTFAKE_PASS_COUNTERS", 6);
-	size_t counters = 0;
+	size_t counters = 0, least = 1;
 
 	for (int i = 0; i < PROF_COUNTERS; i++)
-		counters += (set >> (i * PROF_ROLLUPS) & ((1 << PROF_ROLLUPS) - 1)) != 0;
-	return (counters + room - 1) / room;
+		counters += set_has(set, (enum prof_counter)i);
+	if (set_has(set, PROF_TENSOR_INSTRUCTIONS))
+		least = 3;
+	else if (set_has(set, PROF_ISSUE_ACTIVE))
+		least = 2;
+	return counters > room * least ? (counters + room - 1) / room : least;
 }
 
 prof_set prof_set_of(const char *call, const char *const *names, size_t count)
@@ -92,10 +104,10 @@ prof_set prof_set_of(const char *call, const char *const *names, size_t count)
 	enum prof_rollup rollup;
 
 	if (!names || !count)
-		fake_die("%s: no metrics", call);
+		prof_die("%s: no metrics", call);
 	for (size_t i = 0; i < count; i++) {
 		if (!prof_metric(names[i], &counter, &rollup))
-			fake_die("%s: no metric %s", call, names[i] ? names[i] : "(null)");
+			prof_die("%s: no metric %s", call, names[i] ? names[i] : "(null)");
 		else
 			set |= PROF_BIT(counter, rollup);
 	}
@@ -110,9 +122,9 @@ const struct prof_config *prof_config_of(const char *call, const uint8_t *image,
 	const struct prof_config *config = (const void *)image;
 
 	if (!image || bytes != sizeof(*config) || config->magic != PROF_CONFIG_MAGIC)
-		fake_die("%s: not a configuration image of %zu bytes", call, bytes);
+		prof_die("%s: not a configuration image of %zu bytes", call, bytes);
 	if (profiler_type >= 0 && config->profiler_type != profiler_type)
-		fake_die("%s: a configuration for another kind of profiler", call);
+		prof_die("%s: a configuration for another kind of profiler", call);
 	return config;
 }
 
@@ -122,13 +134,24 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
 	struct prof_data *data = (void *)(uintptr_t)image;
 
 	if (!image || bytes < sizeof(*data) || data->magic != PROF_DATA_MAGIC)
-		fake_die("%s: counter data that was not initialised", call);
+		prof_die("%s: counter data that was not initialised", call);
 	if (data->bytes != bytes)
-		fake_die("%s: counter data of %llu bytes called %zu", call,
+		prof_die("%s: counter data of %llu bytes called %zu", call,
 		         (unsigned long long)data->bytes, bytes);
 	if (data->profiler_type != profiler_type)
-		fake_die("%s: counter data of another kind of profiler", call);
+		prof_die("%s: counter data of another kind of profiler", call);
 	return data;
+}
+
+void prof_row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first)
+{
+	double *v = row->value[counter];
+
+	v[PROF_SUM] += value;
+	if (is_first || value < v[PROF_MIN])
+		v[PROF_MIN] = value;
+	if (is_first || value > v[PROF_MAX])
+		v[PROF_MAX] = value;
 }
 
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set)
@@ -146,22 +169,34 @@ void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t ow
 
 /* ---- the profiler --------------------------------------------------------------------- */
 
+void prof_die(const char *fmt, ...)
+{
+	char text[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fake_die("%s", text);
+	abort();
+}
+
 void prof_check_params(const char *call, const void *params, size_t want_bytes)
 {
 	const struct wtcupti_profiler_initialize *p = params; /* how all of them begin */
 
 	if (!p)
-		fake_die("%s: no parameters", call);
+		prof_die("%s: no parameters", call);
 	else if (p->struct_size != want_bytes)
-		fake_die("%s: struct_size is %zu, not %zu", call, p->struct_size, want_bytes);
+		prof_die("%s: struct_size is %zu, not %zu", call, p->struct_size, want_bytes);
 	else if (p->priv)
-		fake_die("%s: priv is not NULL", call);
+		prof_die("%s: priv is not NULL", call);
 }
 
 void prof_check_initialized(const char *call)
 {
 	if (!is_initialized)
-		fake_die("%s before cuptiProfilerInitialize", call);
+		prof_die("%s before cuptiProfilerInitialize", call);
 }
 
 static wtcupti_result initialize(void)
@@ -174,11 +209,11 @@ static wtcupti_result initialize(void)
 static wtcupti_result deinitialize(const char *call)
 {
 	if (!is_initialized && was_deinitialized)
-		fake_die("%s: a second time", call);
+		prof_die("%s: a second time", call);
 	prof_check_initialized(call);
 	for (const struct wtcupti_host_object *o = objects; o; o = o->next)
 		if (o->magic)
-			fake_die("%s: a host object is left", call);
+			prof_die("%s: a host object is left", call);
 	is_initialized = false;
 	was_deinitialized = true;
 	return WTCUPTI_SUCCESS;
@@ -198,31 +233,51 @@ static wtcupti_result chip_name(const char *call, struct wtcupti_device_get_chip
 	return WTCUPTI_SUCCESS;
 }
 
-/* WTFAKE_UNSUPPORTED=vgpu|sli|cc|cmp|wsl|architecture: what keeps profiling from working. */
-static wtcupti_result device_supported(struct wtcupti_profiler_device_supported *p)
+/* WTFAKE_UNSUPPORTED=NAME: what keeps profiling from working. No flag tells of MIG. */
+static const struct {
+	const char *name;
+	wtcupti_result result;
+	size_t flag; /* offset, or 0 */
+} obstacles[] = {
+#define FLAG(member) offsetof(struct wtcupti_profiler_device_supported, member)
+        {"architecture", WTCUPTI_ERROR_NOT_SUPPORTED, FLAG(architecture)},
+        {"sli", WTCUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, FLAG(sli)},
+        {"vgpu", WTCUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, FLAG(vgpu)},
+        {"cc", WTCUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, FLAG(confidential_compute)},
+        {"cmp", WTCUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, FLAG(cmp)},
+        {"wsl", WTCUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, FLAG(wsl)},
+        {"mig", WTCUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, 0},
+#undef FLAG
+};
+#define OBSTACLE_COUNT (sizeof(obstacles) / sizeof(obstacles[0]))
+
+wtcupti_result prof_unsupported(void)
 {
 	const char *why = getenv("WTFAKE_UNSUPPORTED");
+
+	for (size_t i = 0; why && i < OBSTACLE_COUNT; i++)
+		if (!strcmp(why, obstacles[i].name))
+			return obstacles[i].result;
+	return WTCUPTI_SUCCESS;
+}
+
+static wtcupti_result device_supported(struct wtcupti_profiler_device_supported *p)
+{
+	wtcupti_result unsupported = prof_unsupported();
 	struct fake_device_facts facts;
-	struct {
-		const char *name;
-		int32_t *level;
-	} levels[] = {
-	        {"architecture", &p->architecture}, {"sli", &p->sli}, {"vgpu", &p->vgpu},
-	        {"cc", &p->confidential_compute},   {"cmp", &p->cmp}, {"wsl", &p->wsl},
-	};
 
 	if (!cupti.driver->device((uint32_t)p->device, &facts))
 		return WTCUPTI_ERROR_INVALID_DEVICE;
-	p->is_supported = WTCUPTI_SUPPORT_YES;
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		bool bad = why && !strcmp(why, levels[i].name);
+	p->is_supported = unsupported || (p->api == WTCUPTI_API_PM_SAMPLING && !prof_has_pm())
+	                          ? WTCUPTI_SUPPORT_NONE
+	                          : WTCUPTI_SUPPORT_YES;
+	for (size_t i = 0; i < OBSTACLE_COUNT; i++) {
+		int32_t level = obstacles[i].result == unsupported ? WTCUPTI_SUPPORT_NONE
+		                                                   : WTCUPTI_SUPPORT_YES;
 
-		*levels[i].level = bad ? WTCUPTI_SUPPORT_NONE : WTCUPTI_SUPPORT_YES;
-		if (bad)
-			p->is_supported = WTCUPTI_SUPPORT_NONE;
+		if (obstacles[i].flag)
+			memcpy((char *)p + obstacles[i].flag, &level, sizeof(level));
 	}
-	if (p->api == WTCUPTI_API_PM_SAMPLING && !prof_has_pm())
-		p->is_supported = WTCUPTI_SUPPORT_NONE;
 	return WTCUPTI_SUCCESS;
 }
 
@@ -230,13 +285,17 @@ static wtcupti_result availability(const char *call, wtcu_context context, size_
                                    uint8_t *image)
 {
 	const size_t want = 512;
+	struct fake_device_facts facts;
 	uint32_t id, device;
 
 	prof_check_initialized(call);
-	if (!cupti.driver->context_id(context, &id, &device))
+	if (!cupti.driver->context_id(context, &id, &device) ||
+	    !cupti.driver->device(device, &facts))
 		return WTCUPTI_ERROR_INVALID_CONTEXT;
+	if (prof_device_is_taken(&facts))
+		return WTCUPTI_ERROR_HARDWARE_BUSY;
 	if (image && *bytes < want)
-		fake_die("%s: %zu bytes are less than the size told", call, *bytes);
+		prof_die("%s: %zu bytes are less than the size told", call, *bytes);
 	*bytes = want;
 	if (image)
 		memset(image, 0xa1, want);
@@ -252,7 +311,7 @@ static struct wtcupti_host_object *object_of(const char *call, struct wtcupti_ho
 	while (at && at != o)
 		at = at->next;
 	if (!at || at->magic != OBJECT_MAGIC)
-		fake_die("%s: not a host object", call);
+		prof_die("%s: not a host object", call);
 	return o;
 }
 
@@ -262,7 +321,7 @@ static wtcupti_result host_initialize(const char *call, struct wtcupti_host_init
 
 	prof_check_initialized(call);
 	if (!p->chip_name || !p->availability_image)
-		fake_die("%s: no chip or no availability image", call);
+		prof_die("%s: no chip or no availability image", call);
 	if (p->profiler_type != WTCUPTI_PROFILER_RANGE &&
 	    p->profiler_type != WTCUPTI_PROFILER_PM_SAMPLING)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
@@ -305,8 +364,7 @@ static wtcupti_result add_metrics(const char *call, struct wtcupti_host_config_a
 		if (!prof_metric(p->names[i], &counter, &rollup))
 			return WTCUPTI_ERROR_INVALID_METRIC_NAME;
 	o->set |= prof_set_of(call, p->names, p->count);
-	if (o->profiler_type == WTCUPTI_PROFILER_PM_SAMPLING &&
-	    o->set >> (PROF_GPC_ELAPSED * PROF_ROLLUPS) & ((1 << PROF_ROLLUPS) - 1))
+	if (o->profiler_type == WTCUPTI_PROFILER_PM_SAMPLING && set_has(o->set, PROF_GPC_ELAPSED))
 		hang();
 	return WTCUPTI_SUCCESS;
 }
@@ -314,7 +372,7 @@ static wtcupti_result add_metrics(const char *call, struct wtcupti_host_config_a
 static wtcupti_result config_size(const char *call, struct wtcupti_host_get_config_image_size *p)
 {
 	if (!object_of(call, p->object)->set)
-		fake_die("%s: no metrics were added", call);
+		prof_die("%s: no metrics were added", call);
 	p->image_bytes = sizeof(struct prof_config);
 	return WTCUPTI_SUCCESS;
 }
@@ -325,9 +383,9 @@ static wtcupti_result config_image(const char *call, struct wtcupti_host_get_con
 	struct prof_config *config = (void *)p->image;
 
 	if (!o->set)
-		fake_die("%s: no metrics were added", call);
+		prof_die("%s: no metrics were added", call);
 	if (!config || p->image_bytes != sizeof(*config))
-		fake_die("%s: %zu bytes are not the size told", call, p->image_bytes);
+		prof_die("%s: %zu bytes are not the size told", call, p->image_bytes);
 	memset(config, 0, sizeof(*config));
 	config->magic = PROF_CONFIG_MAGIC;
 	config->profiler_type = o->profiler_type;
@@ -350,14 +408,14 @@ static wtcupti_result evaluate(const char *call, struct wtcupti_host_evaluate_to
 	enum prof_rollup rollup;
 
 	if (p->index >= data->count)
-		fake_die("%s: row %zu of %u", call, p->index, data->count);
+		prof_die("%s: row %zu of %u", call, p->index, data->count);
 	if (!p->names || !p->count || !p->values)
-		fake_die("%s: no metrics, or nowhere to put them", call);
+		prof_die("%s: no metrics, or nowhere to put them", call);
 	for (size_t i = 0; i < p->count; i++) {
 		if (!prof_metric(p->names[i], &counter, &rollup))
 			return WTCUPTI_ERROR_INVALID_METRIC_NAME;
 		if (!(data->set & o->set & PROF_BIT(counter, rollup)))
-			fake_die("%s: %s was not configured", call, p->names[i]);
+			prof_die("%s: %s was not configured", call, p->names[i]);
 		p->values[i] = prof_rows(data)[p->index].value[counter][rollup];
 	}
 	return WTCUPTI_SUCCESS;

@@ -68,9 +68,10 @@ const struct fake_tools *cupti_tools(void);
 void cupti_collect(bool is_forced);
 void cupti_forget_pending(void);
 
-/* ---- counters around kernels (cupti_range.c) --------------------------------------- */
+/* ---- counters around kernels (cupti_range.c) ----------------------------------------- */
 
 /* Called with the driver's lock held. */
+int64_t cupti_replay_ns(uint32_t device);
 bool cupti_wants_sms(void);
 void cupti_take_sms(const struct fake_op *op, const struct fake_sms *sms);
 

@@ -16,7 +16,9 @@
 struct wtcupti_pm_object {
 	struct wtcupti_pm_object *next;
 	uint32_t number;
-	bool is_enabled, is_configured, is_started, has_started, has_overflowed;
+	bool is_enabled, is_configured, is_started, has_started;
+	bool has_overflowed; /* as long as it is enabled: nothing works any more */
+	bool is_spoilt; /* by a second set of metrics: no sample comes, no image is made anew */
 	struct fake_device_facts facts;
 	struct prof_gpu *gpu;
 	prof_set set; /* configured */
@@ -26,6 +28,7 @@ struct wtcupti_pm_object {
 	int64_t buffer_samples;
 	bool keeps_latest;
 	int64_t started_ns, stopped_ns;
+	int64_t first_ns; /* when the first sample of this stretch begins */
 	int64_t sample; /* the next one of this stretch */
 };
 static struct wtcupti_pm_object *objects; /* never freed: stale ones are told from good ones */
@@ -37,7 +40,7 @@ static struct wtcupti_pm_object *object_of(const char *call, struct wtcupti_pm_o
 	while (at && at != o)
 		at = at->next;
 	if (!at || !at->is_enabled)
-		fake_die("%s: PM sampling is not enabled", call);
+		prof_die("%s: PM sampling is not enabled", call);
 	return o;
 }
 
@@ -59,6 +62,8 @@ static wtcupti_result enable(const char *call, struct wtcupti_pm_enable *p)
 	prof_check_initialized(call);
 	if (!cupti.driver->device((uint32_t)p->device_index, &facts))
 		return WTCUPTI_ERROR_INVALID_DEVICE;
+	if (prof_unsupported())
+		return prof_unsupported();
 	if (!prof_has_pm())
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
 	for (o = objects; o; o = o->next)
@@ -73,6 +78,8 @@ static wtcupti_result enable(const char *call, struct wtcupti_pm_enable *p)
 	o->number = objects ? objects->number + 1 : 1;
 	o->is_enabled = true;
 	o->facts = facts;
+	o->stopped_ns = fake_now_ns();
+	o->gpu = prof_gpu_open(&facts);
 	o->next = objects;
 	objects = o;
 	p->object = o;
@@ -84,9 +91,8 @@ static wtcupti_result disable(const char *call, struct wtcupti_pm_disable *p)
 	struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (o->is_started)
-		fake_die("%s: sampling has not been stopped", call);
-	if (o->gpu)
-		prof_gpu_close(o->gpu);
+		prof_die("%s: sampling has not been stopped", call);
+	prof_gpu_close(o->gpu);
 	o->gpu = NULL;
 	o->is_enabled = false;
 	prof_device_give(&o->facts);
@@ -110,11 +116,14 @@ static wtcupti_result set_config(const char *call, struct wtcupti_pm_set_config 
 	        prof_config_of(call, p->config, p->config_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 
 	if (o->is_started)
-		fake_die("%s: while sampling", call);
+		prof_die("%s: while sampling", call);
 	if (!p->interval || !p->hardware_buffer_bytes)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
 	if (config->passes > 1 || p->trigger_mode != WTCUPTI_PM_TRIGGER_TIME)
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
+	if (o->has_overflowed)
+		return WTCUPTI_ERROR_UNKNOWN;
+	o->is_spoilt |= o->set && o->set != config->set;
 	o->set = config->set;
 	o->interval_ns = (int64_t)p->interval;
 	o->keeps_latest = p->struct_size == WTCUPTI_PM_SET_CONFIG_BYTES &&
@@ -131,13 +140,13 @@ static wtcupti_result start(const char *call, struct wtcupti_pm_start *p)
 	struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (!o->is_configured)
-		fake_die("%s before cuptiPmSamplingSetConfig", call);
+		prof_die("%s before cuptiPmSamplingSetConfig", call);
 	if (o->is_started)
-		fake_die("%s: a second time", call);
-	if (!o->gpu)
-		o->gpu = prof_gpu_open(&o->facts);
+		prof_die("%s: a second time", call);
+	if (o->has_overflowed)
+		return WTCUPTI_ERROR_UNKNOWN;
 	o->is_started = o->has_started = true;
-	o->has_overflowed = false;
+	o->first_ns = o->stopped_ns;
 	o->started_ns = fake_now_ns();
 	o->sample = 0;
 	return WTCUPTI_SUCCESS;
@@ -148,7 +157,7 @@ static wtcupti_result stop(const char *call, struct wtcupti_pm_stop *p)
 	struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (!o->is_started)
-		fake_die("%s: not started", call);
+		prof_die("%s: not started", call);
 	o->is_started = false;
 	o->stopped_ns = fake_now_ns();
 	return WTCUPTI_SUCCESS;
@@ -156,12 +165,17 @@ static wtcupti_result stop(const char *call, struct wtcupti_pm_stop *p)
 
 /* ---- samples --------------------------------------------------------------------------- */
 
-/* When a sample begins. WTFAKE_PM_JITTER_NS: up to so much later than it should. */
+/*
+ * When a sample begins: the first when sampling was enabled or stopped, so it is as long as the time
+ * before the start. WTFAKE_PM_JITTER_NS: up to so much later than it should.
+ */
 static int64_t sample_start_ns(const struct wtcupti_pm_object *o, int64_t sample)
 {
 	int64_t jitter_ns = fake_env_i64("WTFAKE_PM_JITTER_NS", 0);
 	uint64_t hash = (uint64_t)(sample + 1) * 0x9E3779B97F4A7C15ull >> 33;
 
+	if (!sample)
+		return o->first_ns;
 	return o->started_ns + sample * o->interval_ns +
 	       (jitter_ns > 0 ? (int64_t)(hash % (uint64_t)jitter_ns) : 0);
 }
@@ -217,18 +231,21 @@ static wtcupti_result decode(const char *call, struct wtcupti_pm_decode_data *p)
 	int64_t until_ns;
 
 	if (!o->has_started)
-		fake_die("%s before cuptiPmSamplingStart", call);
+		prof_die("%s before cuptiPmSamplingStart", call);
 	if (data->owner != o->number)
-		fake_die("%s: counter data of another object", call);
+		prof_die("%s: counter data of another object", call);
 	if (data->set & ~o->set)
-		fake_die("%s: counter data for metrics that are not configured", call);
+		prof_die("%s: counter data for metrics that are not configured", call);
+	if (fake_env_i64("WTFAKE_PM_ANEW", 0))
+		data->count = 0;
 	until_ns = known_ns(o);
 	buffer_check(o);
 	p->overflow = o->has_overflowed;
 	p->stop_reason = WTCUPTI_PM_STOP_OTHER;
 	if (o->has_overflowed)
 		return WTCUPTI_ERROR_OUT_OF_MEMORY;
-	while (sample_start_ns(o, o->sample + 1) <= until_ns && data->count < data->capacity) {
+	while (!o->is_spoilt && sample_start_ns(o, o->sample + 1) <= until_ns &&
+	       data->count < data->capacity) {
 		if (drop_every && (uint64_t)o->sample % drop_every == drop_every - 1)
 			o->sample++;
 		else
@@ -258,9 +275,11 @@ static wtcupti_result data_init(const char *call,
 	const struct wtcupti_pm_object *o = object_of(call, p->object);
 
 	if (!o->data_bytes)
-		fake_die("%s before cuptiPmSamplingGetCounterDataSize", call);
+		prof_die("%s before cuptiPmSamplingGetCounterDataSize", call);
+	if (o->is_spoilt && o->is_started)
+		return WTCUPTI_ERROR_UNKNOWN;
 	if (!p->image || p->image_bytes != o->data_bytes)
-		fake_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
+		prof_die("%s: %zu bytes are not the %zu told", call, p->image_bytes, o->data_bytes);
 	prof_data_init(p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING, o->number,
 	               o->data_set);
 	return WTCUPTI_SUCCESS;
@@ -283,9 +302,9 @@ static wtcupti_result sample_info(const char *call, struct wtcupti_pm_get_sample
 	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 
 	if (data->owner != o->number)
-		fake_die("%s: counter data of another object", call);
+		prof_die("%s: counter data of another object", call);
 	if (p->index >= data->count)
-		fake_die("%s: sample %zu of %u", call, p->index, data->count);
+		prof_die("%s: sample %zu of %u", call, p->index, data->count);
 	p->start = (uint64_t)prof_rows(data)[p->index].start_ns;
 	p->end = (uint64_t)prof_rows(data)[p->index].end_ns;
 	return WTCUPTI_SUCCESS;
@@ -301,8 +320,10 @@ static wtcupti_result availability(const char *call, struct wtcupti_pm_get_count
 		return WTCUPTI_ERROR_INVALID_DEVICE;
 	if (!prof_has_pm())
 		return WTCUPTI_ERROR_NOT_SUPPORTED;
+	if (prof_device_is_taken(&facts))
+		return WTCUPTI_ERROR_HARDWARE_BUSY;
 	if (p->image && p->image_bytes < want)
-		fake_die("%s: %zu bytes are less than the size told", call, p->image_bytes);
+		prof_die("%s: %zu bytes are less than the size told", call, p->image_bytes);
 	if (p->image)
 		memset(p->image, 0xa1, want);
 	p->image_bytes = want;

@@ -63,6 +63,13 @@ wtcupti_result prof_device_take(const struct fake_device_facts *facts)
 	return WTCUPTI_SUCCESS;
 }
 
+bool prof_device_is_taken(const struct fake_device_facts *facts)
+{
+	int64_t pid = file_open() ? atomic_load(&head->owner[facts->place % FAKE_PM_DEVICES]) : 0;
+
+	return pid && pid != getpid() && (!kill((pid_t)pid, 0) || errno != ESRCH);
+}
+
 void prof_device_give(const struct fake_device_facts *facts)
 {
 	if (head)
@@ -125,7 +132,8 @@ static void spans_add(struct spans *spans, const struct span *span)
 	if (spans->count == spans->capacity) {
 		size_t live = spans->count - spans->first;
 
-		memmove(spans->at, spans->at + spans->first, live * sizeof(*span));
+		if (live)
+			memmove(spans->at, spans->at + spans->first, live * sizeof(*span));
 		spans->first = 0;
 		spans->count = live;
 		if (live * 2 >= spans->capacity) {
@@ -263,17 +271,6 @@ static struct sums spans_sum(struct spans *spans, int64_t start_ns, int64_t end_
 	return sums;
 }
 
-static void row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first)
-{
-	double *v = row->value[counter];
-
-	v[PROF_SUM] += value;
-	if (is_first || value < v[PROF_MIN])
-		v[PROF_MIN] = value;
-	if (is_first || value > v[PROF_MAX])
-		v[PROF_MAX] = value;
-}
-
 void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, struct prof_row *row)
 {
 	const int sms = gpu->facts.sm_count;
@@ -285,10 +282,10 @@ void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, str
 	for (int i = 0; i < sms; i++) {
 		struct sums sums = spans_sum(&gpu->sm[i], start_ns, end_ns);
 
-		row_add(row, PROF_CYCLES_ACTIVE, sums.covered_ns * ghz, !i);
-		row_add(row, PROF_CYCLES_ELAPSED, elapsed, !i);
-		row_add(row, PROF_WARPS_ACTIVE, sums.weighted.warps * ghz, !i);
-		row_add(row, PROF_TENSOR_ACTIVE, sums.weighted.tensor * ghz, !i);
+		prof_row_add(row, PROF_CYCLES_ACTIVE, sums.covered_ns * ghz, !i);
+		prof_row_add(row, PROF_CYCLES_ELAPSED, elapsed, !i);
+		prof_row_add(row, PROF_WARPS_ACTIVE, sums.weighted.warps * ghz, !i);
+		prof_row_add(row, PROF_TENSOR_ACTIVE, sums.weighted.tensor * ghz, !i);
 	}
 	for (int counter = 0; counter <= PROF_TENSOR_ACTIVE; counter++)
 		row->value[counter][PROF_AVG] = row->value[counter][PROF_SUM] / sms;

@@ -24,7 +24,8 @@ enum prof_counter {
 	PROF_DRAM_READ,
 	PROF_DRAM_WRITE,
 	PROF_GPC_ELAPSED,
-	PROF_L2_BYTES,
+	PROF_ISSUE_ACTIVE, /* only to need a second pass: never counted */
+	PROF_TENSOR_INSTRUCTIONS, /* and a third */
 	PROF_COUNTERS
 };
 enum prof_rollup { PROF_AVG, PROF_MIN, PROF_MAX, PROF_SUM, PROF_ROLLUPS };
@@ -41,7 +42,7 @@ typedef uint64_t prof_set;
 
 /* The metric of that name; false: there is none. */
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup);
-/* Passes that a set takes: WTFAKE_PASS_COUNTERS of them (6) fit in one. */
+/* Passes that a set takes: WTFAKE_PASS_COUNTERS (6) counters fit in one, but for the last two above. */
 size_t prof_passes(prof_set set);
 
 /* ---- images ----------------------------------------------------------------------- */
@@ -83,9 +84,14 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
                                int profiler_type);
 /* The set of named metrics; fatal if one has no such name. */
 prof_set prof_set_of(const char *call, const char *const *names, size_t count);
+/* Adds a value of one instance to the sum, least and greatest of a counter. */
+void prof_row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first);
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set);
 
 /* ---- what no client may do --------------------------------------------------------- */
+
+/* As fake_die(), but for good: there is nothing to go on with. */
+_Noreturn void prof_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* A structure of the wrong size, or none, or with priv set, is fatal. */
 void prof_check_params(const char *call, const void *params, size_t want_bytes);
@@ -109,11 +115,16 @@ void prof_check_initialized(const char *call);
 		return result;                                                                     \
 	}
 
+/* Why devices can't be profiled at all (WTFAKE_UNSUPPORTED), or 0. */
+wtcupti_result prof_unsupported(void);
+
 /* ---- who has the counters of a device (cupti_pm_file.c) --------------------------- */
 
 struct fake_device_facts;
 /* Takes the counters of a device: 0, or WTCUPTI_ERROR_HARDWARE_BUSY. */
 wtcupti_result prof_device_take(const struct fake_device_facts *facts);
+/* Another process has them. */
+bool prof_device_is_taken(const struct fake_device_facts *facts);
 void prof_device_give(const struct fake_device_facts *facts);
 /* WTFAKE_PM is set: devices have counters that another process can read. */
 bool prof_has_pm(void);

@@ -428,6 +428,7 @@ const struct fake_tools *cupti_tools(void)
 	        .sync = tool_sync,
 	        .context = tool_context,
 	        .overhead = tool_overhead,
+	        .replay_ns = cupti_replay_ns,
 	        .wants_sms = cupti_wants_sms,
 	        .sms = cupti_take_sms,
 	};

@@ -49,9 +49,6 @@ struct fake_pm_span;
 struct fake_sms {
 	const struct fake_pm_kernel *kernel;
 	const struct fake_pm_span *span;
-	const uint64_t *blocks; /* of each SM from first_sm on */
-	int first_sm, sm_count; /* that the context has */
-	const void *function; /* the same for all launches of one */
 };
 
 struct fake_tools {
@@ -67,7 +64,9 @@ struct fake_tools {
 	void (*context)(uint32_t device, uint32_t context_id, uint32_t null_stream_id,
 	                uint32_t sm_count, uint32_t parent_id);
 	void (*overhead)(int kind, int64_t start_ns, int64_t end_ns, uint32_t correlation);
-	/* Counters are read around kernels; those that the device has been given. */
+	/* What a launch on that device costs while kernels are profiled one by one; < 0: they are not. */
+	int64_t (*replay_ns)(uint32_t device);
+	/* Somebody wants to know on which SMs kernels run; a kernel that the device was given. */
 	bool (*wants_sms)(void);
 	void (*sms)(const struct fake_op *op, const struct fake_sms *sms);
 };
@@ -86,6 +85,8 @@ struct fake_driver {
 	                  uint32_t *ret_id);
 	/* A context was created, ever. */
 	bool (*has_context)(void);
+	/* All work given to a context has ended. */
+	bool (*is_idle)(wtcu_context context);
 	/* A device of this process; false: no such, or the driver is not initialised. */
 	bool (*device)(uint32_t ordinal, struct fake_device_facts *ret_facts);
 	/* A counter of that name in WTFAKE_COUNTERS; never NULL. */

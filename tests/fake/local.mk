@@ -8,6 +8,7 @@ fake_ldflags = $(AM_LDFLAGS) -shared -Wl,-Bsymbolic
 check_PROGRAMS += \
 	tests/fake/libcuda.so.1 \
 	tests/fake/libcupti.so.13 \
+	tests/fake/libnvidia-ml.so.1 \
 	tests/fake/app_cover \
 	tests/fake/app_demo \
 	tests/fake/app_gaps \
@@ -62,6 +63,10 @@ tests_fake_libcupti_so_13_SOURCES = \
 tests_fake_libcupti_so_13_CFLAGS = $(fake_cflags)
 tests_fake_libcupti_so_13_LDFLAGS = $(fake_ldflags) -Wl,-soname,libcupti.so.13
 
+tests_fake_libnvidia_ml_so_1_SOURCES = tests/fake/nvml.c tests/fake/fake_common.c
+tests_fake_libnvidia_ml_so_1_CFLAGS = $(fake_cflags)
+tests_fake_libnvidia_ml_so_1_LDFLAGS = $(fake_ldflags) -Wl,-soname,libnvidia-ml.so.1
+
 tests_fake_inject_nvtx_so_SOURCES = tests/fake/inject_nvtx.c
 tests_fake_inject_nvtx_so_CFLAGS = $(fake_cflags)
 tests_fake_inject_nvtx_so_LDFLAGS = $(fake_ldflags)
@@ -94,12 +99,13 @@ tests_fake_fake_counters_SOURCES = tests/fake/counters.c
 
 # What the simulation must do, and our declarations against real headers.
 fake_tests = tests/unit/test_fake tests/unit/test_fake_calls tests/unit/test_fake_strict \
-	tests/unit/test_fake_pm tests/unit/test_fake_pm_strict \
+	tests/unit/test_fake_pm tests/unit/test_fake_pm_strict tests/unit/test_fake_range \
+	tests/unit/test_fake_nvml \
 	tests/unit/test_abi tests/unit/test_profiler_abi tests/unit/test_nvtx_abi
 check_PROGRAMS += $(fake_tests)
 TESTS += $(fake_tests)
 fake_case = tests/unit/fake_case.c tests/unit/fake_case.h
-fake_libraries = tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+fake_libraries = tests/fake/libcuda.so.1 tests/fake/libcupti.so.13 tests/fake/libnvidia-ml.so.1
 tests_unit_test_fake_SOURCES = tests/unit/test_fake.c $(fake_case)
 tests_unit_test_fake_LDADD = -lm
 EXTRA_tests_unit_test_fake_DEPENDENCIES = $(fake_libraries)
@@ -116,6 +122,13 @@ EXTRA_tests_unit_test_fake_pm_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_fake_pm_strict_SOURCES = tests/unit/test_fake_pm_strict.c $(pm_case)
 tests_unit_test_fake_pm_strict_LDADD = -lm
 EXTRA_tests_unit_test_fake_pm_strict_DEPENDENCIES = $(fake_libraries)
+range_case = tests/unit/range_case.c tests/unit/range_case.h $(fake_case)
+tests_unit_test_fake_range_SOURCES = tests/unit/test_fake_range.c $(range_case)
+tests_unit_test_fake_range_LDADD = -lm
+EXTRA_tests_unit_test_fake_range_DEPENDENCIES = $(fake_libraries)
+tests_unit_test_fake_nvml_SOURCES = tests/unit/test_fake_nvml.c $(fake_case)
+tests_unit_test_fake_nvml_LDADD = -lm
+EXTRA_tests_unit_test_fake_nvml_DEPENDENCIES = $(fake_libraries)
 tests_unit_test_abi_SOURCES = tests/unit/test_abi.c tests/unit/abi_values.h
 tests_unit_test_abi_LDADD = -lm
 tests_unit_test_profiler_abi_SOURCES = tests/unit/test_profiler_abi.c tests/unit/nvml_values.h \

@@ -118,11 +118,11 @@ static struct wt_ring ring_of(int index)
 
 static void put_cell(struct fuzz_input *input, int index)
 {
-	static const uint16_t kinds[] = {
-	        WT_KIND_LAUNCH, WT_KIND_CALL,      WT_KIND_KERNEL,  WT_KIND_COPY,
-	        WT_KIND_SYNC,   WT_KIND_OVERHEAD,  WT_KIND_CONTEXT, WT_KIND_LINK,
-	        WT_KIND_CLOCK,  WT_KIND_MAX,       WT_KIND_NONE,    WT_KIND_RANGE,
-	        WT_KIND_SAMPLE, WT_KIND_GPU_STATE, WT_KIND_PROFILE, WT_KIND_PROFILE_SM};
+	static const uint16_t kinds[] = {WT_KIND_LAUNCH,  WT_KIND_CALL,      WT_KIND_KERNEL,
+	                                 WT_KIND_COPY,    WT_KIND_SYNC,      WT_KIND_OVERHEAD,
+	                                 WT_KIND_CONTEXT, WT_KIND_LINK,      WT_KIND_CLOCK,
+	                                 WT_KIND_MAX,     WT_KIND_NONE,      WT_KIND_RANGE,
+	                                 WT_KIND_SAMPLE,  WT_KIND_GPU_STATE, WT_KIND_PROFILE};
 	struct wt_ring ring = ring_of(index);
 	uint16_t kind = kinds[fuzz_integer(input, 1) % (sizeof(kinds) / sizeof(kinds[0]))];
 	uint16_t count = (uint16_t)fuzz_integer(input, 2);

@@ -81,7 +81,7 @@ put("segment", "devices", b"\0" + patch(65536 + 4096, bytes(255)) + some + kerne
     kernel(2, now, device=7) + round_(30))
 
 # ---- control: (how, length, message)
-SAMPLE, GPU_STATE, PROFILE, PROFILE_SM = range(12, 16)
+SAMPLE, GPU_STATE, PROFILE = range(12, 15)
 
 
 def sample(start, *values):
@@ -100,8 +100,7 @@ put("segment", "sampler", b"\x08" + samples + round_(20) + samples + round_() +
 put("segment", "sampler-bad", b"\x09" + cell(SAMPLE, sample(now, float("nan"))) + kernel(1, now) +
     cell(SAMPLE, sample(1 << 63, 1.0)) + samples + b"\6\1\2" + round_(20))
 put("segment", "profiles", b"\0" + some + profile(1, 1e6) + profile(1, 1e6) +
-    profile(2, float("inf")) + cell(PROFILE_SM, struct.pack("<QHHHH6Q6I24x", 3, 0, 126, 6, 132, *range(12))) +
-    round_(20))
+    profile(2, float("inf")) + round_(20))
 
 
 def say(message, how=0x7F):

@@ -5,6 +5,7 @@
 #   BUILD-TREE   default build; after `make` and `make check TESTS=` in it
 #   NVCC         default nvcc
 #   ARCH         default sm_90
+#   CC           default cc: for pm_probe
 #
 # Libraries beside libc that wavetap needs go into FOLDER/lib, which all programs search; the shared
 # CUDA runtime goes into FOLDER/cudart, for cover_shared alone: PyTorch brings its own.
@@ -25,6 +26,8 @@ for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/f
   tests/fake/app_launch_link tests/fake/app_cover tests/fake/app_gaps; do
   cp "$tree/$program" "$folder/"
 done
+# Not of every build.
+test ! -e "$tree/wavetap-sampler" || cp "$tree/wavetap-sampler" "$folder/"
 
 compile() { # OUTPUT SOURCE OPTION...
   output=$1 source=$2
@@ -40,8 +43,26 @@ compile cover_shared cover/cover.cu -cudart shared -Xlinker -rpath -Xlinker '$OR
 compile cover_ptds cover/cover.cu --default-stream per-thread
 compile cover_device cover/cover_device.cu -rdc=true -lcudadevrt
 
+# The probes call CUPTI by its own headers. One of these is C++ for the sake of <string> alone.
+cuda=$(dirname "$(command -v "$nvcc")")/..
+cupti=
+for place in "$cuda/lib64" "$cuda/extras/CUPTI/lib64"; do
+  test ! -e "$place/libcupti.so" || cupti=$place
+done
+if test -n "$cupti" && test -e "$cuda/include/cupti_pmsampling.h"; then
+  places=/usr/local/cuda/lib64:/usr/local/cuda/extras/CUPTI/lib64:$cupti
+  compile sass_probe sass_probe.cu "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
+  mkdir -p "$folder/empty"
+  : >"$folder/empty/string"
+  ${CC:-cc} -std=gnu11 -O2 "-I$folder/empty" "-I$cuda/include" "-I$cuda/extras/CUPTI/include" \
+    -o "$folder/pm_probe" "$here/pm_probe.c" "-L$cupti" -lcupti -ldl "-Wl,-rpath,$places"
+  rm -r "$folder/empty"
+else
+  echo 'build.sh: no CUPTI beside nvcc: pm_probe and sass_probe are left out' >&2
+fi
+
 # libc's own are everywhere; libcuda is the driver's.
-ldd "$folder/wavetap" "$folder/wavetapd" |
+ldd "$folder"/wavetap "$folder"/wavetapd "$folder"/wavetap-sampler 2>/dev/null |
   awk '$2 == "=>" && $3 ~ "^/" { print $3 }' | sort -u |
   while read -r library; do
     case $library in
@@ -50,8 +71,7 @@ ldd "$folder/wavetap" "$folder/wavetapd" |
       *) cp -L "$library" "$folder/lib/" ;;
     esac
   done
-cudart=$(dirname "$(command -v "$nvcc")")/../lib64
-for library in "$cudart"/libcudart.so.[0-9][0-9]; do
+for library in "$cuda"/lib64/libcudart.so.[0-9][0-9]; do
   test ! -e "$library" || cp -L "$library" "$folder/cudart/"
 done
 ls "$folder" "$folder/lib" "$folder/cudart"

@@ -8,7 +8,10 @@ EXTRA_DIST += \
 	tests/gpu/causes_native.cu \
 	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
+	tests/gpu/check_measured.py \
+	tests/gpu/check_measured_test.py \
 	tests/gpu/check_ranges.py \
+	tests/gpu/check_train.py \
 	tests/gpu/check_truth.py \
 	tests/gpu/compare_train.py \
 	tests/gpu/cost_table.py \
@@ -25,13 +28,24 @@ EXTRA_DIST += \
 	tests/gpu/cover/link_truth.cu \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
+	tests/gpu/measured.py \
+	tests/gpu/pair_ratio.py \
+	tests/gpu/pm_cupti.h \
+	tests/gpu/pm_others.h \
+	tests/gpu/pm_probe.c \
+	tests/gpu/pm_work.h \
 	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
 	tests/gpu/record.sh \
 	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
+	tests/gpu/sampled.sh \
+	tests/gpu/sass_probe.cu \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \
 	tests/gpu/truth_kernels.cuh \
-	tests/gpu/truth_measure.cuh
+	tests/gpu/truth_measure.cuh \
+	tests/gpu/truth_modes.cuh \
+	tests/gpu/truth_phase.cuh \
+	tests/gpu/truth_streams.cuh

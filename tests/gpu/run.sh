@@ -12,19 +12,21 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost; all of them by default; and, only if named, record: recordings for
-# tests/data into $OUT/recordings. Each workload runs under plain LD_PRELOAD= and,
-# but for coverage and link, under `wavetap run --`, each time with a data directory of its own.
+# preload-vs-run ranks cost sampled profiled train-sampled train-profiled sample-cost; all of them by
+# default; and, only if named, record: recordings for tests/data into $OUT/recordings. Each workload
+# runs under plain LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a
+# data directory of its own; those from `sampled` on under `wavetap run` with --sample or --profile.
 # README.md says what a section checks.
 #
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost"
+SECTIONS="$SECTIONS ranks cost sampled profiled train-sampled train-profiled sample-cost"
 MORE_SECTIONS=record
 MODES='preload run'
 EMPTY_LAUNCHES=20000
+run_options=
 here=$(cd "$(dirname "$0")" && pwd) || exit 1
 python=${PYTHON:-python3}
 limit_s=${WAVETAP_GPU_LIMIT_S:-240}
@@ -82,7 +84,8 @@ run_observed() {
   if test "$how" = preload; then
     set -- LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$build/libwavetap.so" "$@"
   else
-    set -- "$build/wavetap" run -- "$@"
+    # shellcheck disable=SC2086 # options of run, if any: sampled.sh
+    set -- "$build/wavetap" run $run_options -- "$@"
   fi
   timeout "$limit_s" env WAVETAP_DIR="$dir" "$@" >"$observed_log.out" 2>"$observed_log.err"
   observed_rc=$?
@@ -90,7 +93,8 @@ run_observed() {
   return "$observed_rc"
 }
 
-# Daemons end by themselves once their segments are drained; then the run files are complete.
+# Daemons and samplers end by themselves once there is nothing left to do; then the run files are
+# complete, and the counters free.
 await_daemons() {
   waits=0
   while daemon_runs; do
@@ -105,7 +109,9 @@ await_daemons() {
 
 daemon_runs() {
   for link in /proc/[0-9]*/exe; do
-    test "$(readlink "$link" 2>/dev/null)" = "$build/wavetapd" && return 0
+    case $(readlink "$link" 2>/dev/null) in
+      "$build/wavetapd" | "$build/wavetap-sampler") return 0 ;;
+    esac
   done
   return 1
 }
@@ -342,6 +348,7 @@ section_nvtx() {
 
 . "$here/coverage.sh"
 . "$here/record.sh"
+. "$here/sampled.sh"
 
 run_section() {
   case $1 in
@@ -361,6 +368,11 @@ run_section() {
     preload-vs-run) section_preload_vs_run ;;
     ranks) section_ranks ;;
     record) section_record ;;
+    sampled) section_sampled ;;
+    profiled) section_profiled ;;
+    train-sampled) section_train_sampled ;;
+    train-profiled) section_train_profiled ;;
+    sample-cost) section_sample_cost ;;
     cost) cost_of empty "$EMPTY_LAUNCHES" && cost_of graph ;;
   esac
 }

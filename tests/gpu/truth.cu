@@ -21,10 +21,15 @@
  * by start time, is ordinal k. Kernels are extern "C": their names need no
  * demangling.
  *
- * One host thread, one stream; waits for the device after each measured launch.
+ * `mix` and the commands after it are for measurement by sampling: thousands of launches that nobody
+ * waits for, and the truth of each configuration (truth_phase.cuh). Always as TSV.
+ *
+ * One host thread; one stream but for `streams`.
  *
  * Build: nvcc -O2 -arch=sm_90 -o truth truth.cu
- * Usage: truth [--tsv] device | waves | tail | mix [N] | empty [N] | graph
+ * Usage: truth [--tsv] device | waves | tail | empty [N] | graph | mix [N] [fixed] |
+ *        many [N [C]] [fixed] | unequal [N] | persistent [N] | bound [N] | long [N] | streams [N] |
+ *        graphmix [N] | smid [N]
  * Exit:  0 done, 1 a CUDA call failed, 2 usage, 77 no device
  */
 #include <algorithm>
@@ -38,8 +43,19 @@
 #include <cuda_runtime.h>
 
 #include "truth_measure.cuh"
+#include "truth_phase.cuh"
 
-static void run_device(int)
+/* What a command was given. */
+struct arguments {
+	int count;
+	int more;
+	bool is_fixed;
+};
+
+#include "truth_modes.cuh"
+#include "truth_streams.cuh"
+
+static void run_device(const arguments &)
 {
 	cudaDeviceProp properties;
 	int driver = 0;
@@ -52,7 +68,7 @@ static void run_device(int)
 }
 
 /* Spinning blocks on nine grids: full and partial waves, underfill, slow blocks, short kernels. */
-static void run_waves(int)
+static void run_waves(const arguments &)
 {
 	static const struct {
 		int threads;
@@ -83,7 +99,7 @@ static void run_waves(int)
 static config tail_config(enum kind kind, int blocks)
 {
 	/* Work of one wave, split over the blocks that share an SM; 150 us or so on an H200. */
-	static const long long work[KIND_MAX] = {300000, 19000, 5000, 1200};
+	static const long long work[TAIL_KINDS] = {300000, 19000, 5000, 1200};
 	int sm_bytes, sm_threads, optin_bytes, reserved_bytes;
 	config c = {};
 
@@ -112,15 +128,14 @@ static config tail_config(enum kind kind, int blocks)
 	return c;
 }
 
-static void run_tail(int)
+static void run_tail(const arguments &)
 {
 	static const int residencies[] = {1, 2, 4, 8, 16};
 	static const double wave_counts[] = {0.6, 1.02, 1.25, 1.5, 1.9, 2.05, 3.3};
 	config warm_up = {KIND_CLOCK, state.sms, TAIL_THREADS, 0, 2000000, 0, 0};
 
 	allocate_records();
-	CHECK(cudaMalloc(&state.input, sizeof(float4) * MEM_WORDS));
-	CHECK(cudaMemset(state.input, 0, sizeof(float4) * MEM_WORDS));
+	allocate_input();
 	for (int i = 0; i < 50; i++) /* 50 ms: the SM clock has settled */
 		launch(warm_up, NULL);
 	CHECK(cudaDeviceSynchronize());
@@ -128,7 +143,7 @@ static void run_tail(int)
 	print_launch_header();
 	for (int blocks : residencies)
 		for (double waves : wave_counts)
-			for (int kind = 0; kind < KIND_MAX; kind++) {
+			for (int kind = 0; kind < TAIL_KINDS; kind++) {
 				config c = tail_config((enum kind)kind, blocks);
 
 				c.grid = (int)(waves * blocks * state.sms + 0.5);
@@ -136,51 +151,10 @@ static void run_tail(int)
 			}
 }
 
-static uint32_t next_random(uint32_t *seed)
-{
-	*seed = *seed * 1664525u + 1013904223u;
-	return *seed;
-}
-
-/* Twelve shapes of 5 to 78 us: 20 measured launches each, then N of each in random order. */
-static void run_mix(int repeats)
-{
-	static const config shapes[] = {
-	        {KIND_CLOCK, 267, 1024, 0, 8000, 0, 0},  {KIND_CLOCK, 264, 1024, 0, 8000, 0, 0},
-	        {KIND_CLOCK, 66, 1024, 0, 9000, 0, 0},   {KIND_CLOCK, 290, 1024, 0, 12000, 0, 0},
-	        {KIND_CLOCK, 1057, 256, 0, 10000, 0, 0}, {KIND_CLOCK, 1400, 256, 0, 6000, 0, 0},
-	        {KIND_CLOCK, 40, 1024, 0, 30000, 0, 0},  {KIND_CLOCK, 528, 1024, 0, 12000, 97, 4},
-	        {KIND_CLOCK, 700, 512, 0, 16000, 0, 0},  {KIND_CLOCK, 530, 512, 0, 50000, 0, 0},
-	        {KIND_CLOCK, 13, 1024, 0, 60000, 0, 0},  {KIND_CLOCK, 2113, 256, 0, 20000, 131, 5},
-	};
-	const int measured = 20, in_flight = 64;
-	std::vector<const config *> order;
-	uint32_t seed = 12345;
-
-	allocate_records();
-	print_launch_header();
-	for (auto &shape : shapes) {
-		for (int i = 0; i < measured; i++)
-			print_launch("mix", shape, measure(shape, i == 0 ? 2 : 0));
-		order.insert(order.end(), repeats, &shape);
-	}
-	for (size_t i = order.size(); i > 1; i--)
-		std::swap(order[i - 1], order[next_random(&seed) % i]);
-	pause_ns(50000000); /* the silence that tells the measured part from the mixed one */
-	for (size_t i = 0; i < order.size(); i++) {
-		launch(*order[i], NULL);
-		if (i % in_flight != in_flight - 1)
-			continue;
-		/* Pauses of random length: no fixed phase against a sampling interval. */
-		CHECK(cudaDeviceSynchronize());
-		busy_wait_ns((next_random(&seed) >> 16) % 60000);
-	}
-	CHECK(cudaDeviceSynchronize());
-}
-
 /* Launch storm back to back, then launches 5 us apart: what one call costs the host. */
-static void run_empty(int count)
+static void run_empty(const arguments &a)
 {
+	const int count = a.count;
 	const int samples = 7, paced_count = 20000;
 	std::vector<double> submit_ns, total_ns, paced_ns;
 
@@ -213,7 +187,7 @@ static void run_empty(int count)
 }
 
 /* A graph of 100 empty kernels, replayed 9 x 1000 times after one warm-up. */
-static void run_graph(int)
+static void run_graph(const arguments &)
 {
 	const int nodes = 100, samples = 9, replays = 1000;
 	std::vector<double> per_node_ns;
@@ -245,19 +219,35 @@ static void run_graph(int)
 
 static const struct {
 	const char *name;
-	void (*run)(int count);
+	void (*run)(const arguments &);
 	int default_count; /* 0: takes no number */
-	bool is_counted; /* launches kernels, so ends with totals */
+	int default_more; /* 0: takes no second one */
+	bool takes_fixed;
 } commands[] = {
-        {"device", run_device, 0, false},   {"waves", run_waves, 0, true},
-        {"tail", run_tail, 0, true},        {"mix", run_mix, 2000, true},
-        {"empty", run_empty, 100000, true}, {"graph", run_graph, 0, true},
+        {"device", run_device, 0, 0, false},
+        {"waves", run_waves, 0, 0, false},
+        {"tail", run_tail, 0, 0, false},
+        {"empty", run_empty, 100000, 0, false},
+        {"graph", run_graph, 0, 0, false},
+        {"mix", run_mix, 2000, 0, true},
+        {"many", run_many, 2000, 300, true},
+        {"unequal", run_unequal, 2000, 0, false},
+        {"persistent", run_persistent, 2000, 0, false},
+        {"bound", run_bound, 1000, 0, false},
+        {"long", run_long, 20, 0, false},
+        {"streams", run_streams, 2000, 0, false},
+        {"graphmix", run_graphmix, 2000, 0, false},
+        {"smid", run_smid, 1500, 0, false},
 };
 
 static int usage()
 {
-	fprintf(stderr,
-	        "usage: truth [--tsv] device | waves | tail | mix [N] | empty [N] | graph\n");
+	fprintf(stderr, "usage: truth [--tsv] COMMAND [NUMBER [NUMBER]] [fixed]\n"
+	                "device | waves | tail | empty [N] | graph | mix [N] [fixed] | many [N "
+	                "[C]] [fixed]\n"
+	                "| unequal [N] | persistent [N] | bound [N] | long [N] | streams [N] | "
+	                "graphmix [N]\n"
+	                "| smid [N]\n");
 	return 2;
 }
 
@@ -282,12 +272,20 @@ int main(int argc, char **argv)
 		at++;
 	}
 	for (auto &command : commands) {
-		int count = command.default_count;
+		arguments a = {command.default_count, command.default_more, false};
 
 		if (at >= argc || strcmp(argv[at], command.name))
 			continue;
-		if (argc - at > (count ? 2 : 1) ||
-		    (argc - at == 2 && !parse_count(argv[at + 1], &count)))
+		at++;
+		if (a.count && at < argc && parse_count(argv[at], &a.count))
+			at++;
+		if (a.more && at < argc && parse_count(argv[at], &a.more))
+			at++;
+		if (command.takes_fixed && at < argc && !strcmp(argv[at], "fixed")) {
+			a.is_fixed = true;
+			at++;
+		}
+		if (at < argc)
 			return usage();
 		error = cudaGetDeviceCount(&devices);
 		if (error != cudaSuccess || devices == 0) {
@@ -295,8 +293,8 @@ int main(int argc, char **argv)
 			return 77;
 		}
 		CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
-		command.run(count);
-		if (command.is_counted)
+		command.run(a);
+		if (state.launched + state.graph_launches > 0)
 			print_totals();
 		return fflush(stdout) ? 1 : 0;
 	}

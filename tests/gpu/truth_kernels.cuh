@@ -16,10 +16,18 @@
 #define MMA_TILES 4
 
 struct block_record {
-	uint64_t start_ns;
+	uint64_t start_ns; /* %globaltimer */
 	uint64_t end_ns;
+	uint64_t start_cycle; /* of its SM, the clock that sm__cycles_active counts by */
+	uint64_t end_cycle;
 	uint32_t sm;
-	uint32_t reserved;
+	uint32_t warps;
+};
+
+/* The work queue of truth_persistent, 0 between launches. */
+struct work_queue {
+	unsigned next;
+	unsigned finished; /* blocks that found it empty */
 };
 
 __device__ static uint64_t global_time_ns()
@@ -30,8 +38,18 @@ __device__ static uint64_t global_time_ns()
 	return now_ns;
 }
 
+struct block_start {
+	uint64_t ns;
+	uint64_t cycle;
+};
+
+__device__ static block_start begin_block()
+{
+	return {global_time_ns(), (uint64_t)clock64()};
+}
+
 /* The barrier makes the end that of the block's slowest warp. */
-__device__ static void record_block(block_record *records, uint64_t start_ns)
+__device__ static void record_block(block_record *records, block_start start)
 {
 	uint32_t sm;
 
@@ -39,7 +57,8 @@ __device__ static void record_block(block_record *records, uint64_t start_ns)
 	if (threadIdx.x != 0 || !records)
 		return;
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-	records[blockIdx.x] = {start_ns, global_time_ns(), sm, 0};
+	records[blockIdx.x] = {start.ns, global_time_ns(),      start.cycle, (uint64_t)clock64(),
+	                       sm,       (blockDim.x + 31) / 32};
 }
 
 extern "C" __global__ void truth_empty()
@@ -54,21 +73,21 @@ extern "C" __global__ void truth_empty()
 extern "C" __global__ void truth_clock(block_record *records, long long cycles, int slow_every,
                                        int slow_factor)
 {
-	uint64_t start_ns = global_time_ns();
-	long long begin = clock64();
+	block_start start = begin_block();
+	long long begin = (long long)start.cycle;
 
 	if (slow_every && blockIdx.x % slow_every == 0)
 		cycles *= slow_factor;
 	while (threadIdx.x == 0 && clock64() - begin < cycles)
 		;
-	record_block(records, start_ns);
+	record_block(records, start);
 }
 
 /* Bound by the FP32 pipes: one warp per scheduler fills them, so resident blocks share them. */
 extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
         truth_fma(block_record *records, int iterations, float *sink)
 {
-	uint64_t start_ns = global_time_ns();
+	block_start start = begin_block();
 	float chain[FMA_CHAINS];
 	float sum = 0;
 
@@ -83,14 +102,14 @@ extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
 		sum += chain[i];
 	if (sum == -1.0f) /* never; keeps the loop */
 		*sink = sum;
-	record_block(records, start_ns);
+	record_block(records, start);
 }
 
 /* Bound by the tensor pipe: bf16 m16n8k16, independent accumulators to hide its latency. */
 extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
         truth_tensor(block_record *records, int iterations, float *sink)
 {
-	uint64_t start_ns = global_time_ns();
+	block_start start = begin_block();
 	const uint32_t a = 0x3c003c00u; /* two bf16 of 2^-7: the sums stay small and finite */
 	float tile[MMA_TILES][4] = {};
 	float sum = 0;
@@ -109,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
 		sum += tile[i][0] + tile[i][1] + tile[i][2] + tile[i][3];
 	if (sum == -1.0f)
 		*sink = sum;
-	record_block(records, start_ns);
+	record_block(records, start);
 }
 
 /* Bound by DRAM: each block streams from its own scattered place in 2 GiB, far beyond the L2. */
@@ -117,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
         truth_mem(block_record *records, int iterations, const float4 *input, uint32_t mask,
                   float *sink)
 {
-	uint64_t start_ns = global_time_ns();
+	block_start start = begin_block();
 	uint32_t place = blockIdx.x * 2654435761u + threadIdx.x;
 	float sum = 0;
 
@@ -128,7 +147,39 @@ extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
 	}
 	if (sum == -1.0f)
 		*sink = sum;
-	record_block(records, start_ns);
+	record_block(records, start);
+}
+
+/*
+ * Blocks that stay and take work from a queue, one item after another; every slow_every-th is longer.
+ * The block that is the last to find the queue empty makes it ready for the next launch.
+ */
+extern "C" __global__ void truth_persistent(block_record *records, work_queue *queue,
+                                            unsigned items, long long cycles, int slow_every,
+                                            int slow_factor)
+{
+	block_start start = begin_block();
+	__shared__ unsigned taken;
+
+	for (;;) {
+		unsigned item;
+		long long begin, wanted;
+
+		__syncthreads();
+		if (threadIdx.x == 0)
+			taken = atomicAdd(&queue->next, 1);
+		__syncthreads();
+		item = taken;
+		if (item >= items)
+			break;
+		wanted = slow_every && item % slow_every == 0 ? cycles * slow_factor : cycles;
+		begin = clock64();
+		while (threadIdx.x == 0 && clock64() - begin < wanted)
+			;
+	}
+	if (threadIdx.x == 0 && atomicAdd(&queue->finished, 1) == gridDim.x - 1)
+		queue->next = queue->finished = 0;
+	record_block(records, start);
 }
 
 #endif /* TRUTH_KERNELS_CUH */

@@ -35,12 +35,24 @@ static void check_cuda(cudaError_t error, const char *what, int line)
 #define MAX_BLOCKS 65536
 #define MEM_WORDS (1u << 27) /* float4: 2 GiB */
 
-enum kind { KIND_CLOCK, KIND_FMA, KIND_TENSOR, KIND_MEM, KIND_MAX };
+/* Those before TAIL_KINDS are measured by `tail`. */
+enum kind {
+	KIND_CLOCK,
+	KIND_FMA,
+	KIND_TENSOR,
+	KIND_MEM,
+	TAIL_KINDS,
+	KIND_PERSISTENT = TAIL_KINDS,
+	KIND_MAX
+};
 
-static const char *const kind_names[KIND_MAX] = {"clock", "fma", "tensor", "mem"};
+static const char *const kind_names[KIND_MAX] = {"clock", "fma", "tensor", "mem", "persistent"};
+/* What each is bound by, in the words of the run file. */
+static const char *const kind_bounds[KIND_MAX] = {"latency", "compute", "compute", "memory",
+                                                  "latency"};
 static const void *const kind_functions[KIND_MAX] = {
         (const void *)truth_clock, (const void *)truth_fma, (const void *)truth_tensor,
-        (const void *)truth_mem};
+        (const void *)truth_mem, (const void *)truth_persistent};
 
 struct config {
 	enum kind kind;
@@ -50,6 +62,7 @@ struct config {
 	long long work; /* cycles of a clock block, iterations of the others */
 	int slow_every; /* 0: all blocks alike */
 	int slow_factor;
+	int items; /* of the queue of a persistent kernel */
 };
 
 struct truth {
@@ -59,6 +72,7 @@ struct truth {
 	uint64_t underfill_sm_ns;
 	uint64_t tail_sm_ns;
 	uint64_t active_sm_ns;
+	uint64_t active_cycles; /* the same by the SMs' own clocks */
 	uint64_t block_min_ns;
 	uint64_t block_max_ns;
 };
@@ -82,6 +96,7 @@ static struct {
 	std::vector<block_record> records;
 	float4 *input;
 	float *sink;
+	work_queue *queue;
 } state;
 
 static double now_ns()
@@ -112,27 +127,47 @@ static void allocate_records()
 	state.records.resize(MAX_BLOCKS);
 	CHECK(cudaMalloc(&state.device_records, sizeof(block_record) * MAX_BLOCKS));
 	CHECK(cudaMalloc(&state.sink, sizeof(float)));
+	CHECK(cudaMalloc(&state.queue, sizeof(work_queue)));
+	CHECK(cudaMemset(state.queue, 0, sizeof(work_queue)));
 }
 
-static void launch(const config &c, block_record *records)
+static void allocate_input()
 {
+	CHECK(cudaMalloc(&state.input, sizeof(float4) * MEM_WORDS));
+	CHECK(cudaMemset(state.input, 0, sizeof(float4) * MEM_WORDS));
+}
+
+/* In a graph's capture it is no launch of its own: the caller counts. */
+static void enqueue(const config &c, block_record *records, cudaStream_t stream)
+{
+	int smem = c.smem_bytes, work = (int)c.work;
+
 	switch (c.kind) {
 	case KIND_CLOCK:
-		truth_clock<<<c.grid, c.threads, c.smem_bytes>>>(records, c.work, c.slow_every,
+		truth_clock<<<c.grid, c.threads, smem, stream>>>(records, c.work, c.slow_every,
 		                                                 c.slow_factor);
 		break;
 	case KIND_FMA:
-		truth_fma<<<c.grid, c.threads, c.smem_bytes>>>(records, (int)c.work, state.sink);
+		truth_fma<<<c.grid, c.threads, smem, stream>>>(records, work, state.sink);
 		break;
 	case KIND_TENSOR:
-		truth_tensor<<<c.grid, c.threads, c.smem_bytes>>>(records, (int)c.work, state.sink);
+		truth_tensor<<<c.grid, c.threads, smem, stream>>>(records, work, state.sink);
+		break;
+	case KIND_MEM:
+		truth_mem<<<c.grid, c.threads, smem, stream>>>(records, work, state.input,
+		                                               MEM_WORDS - 1, state.sink);
 		break;
 	default:
-		truth_mem<<<c.grid, c.threads, c.smem_bytes>>>(records, (int)c.work, state.input,
-		                                               MEM_WORDS - 1, state.sink);
+		truth_persistent<<<c.grid, c.threads, smem, stream>>>(
+		        records, state.queue, c.items, c.work, c.slow_every, c.slow_factor);
 		break;
 	}
 	CHECK(cudaGetLastError());
+}
+
+static void launch(const config &c, block_record *records, cudaStream_t stream = 0)
+{
+	enqueue(c, records, stream);
 	state.launched++;
 }
 
@@ -145,9 +180,63 @@ static int blocks_per_sm(const config &c)
 	return blocks;
 }
 
-static truth truth_of(const std::vector<block_record> &records, int grid)
+struct interval {
+	uint64_t start, end;
+};
+
+/* Sorted, and those that touch joined. */
+static void join_intervals(std::vector<interval> &intervals)
 {
-	std::vector<std::vector<std::pair<uint64_t, uint64_t>>> per_sm(state.sms);
+	size_t kept = 0;
+
+	std::sort(intervals.begin(), intervals.end(),
+	          [](const interval &a, const interval &b) { return a.start < b.start; });
+	for (size_t i = 0; i < intervals.size(); i++)
+		if (kept && intervals[i].start <= intervals[kept - 1].end)
+			intervals[kept - 1].end =
+			        std::max(intervals[kept - 1].end, intervals[i].end);
+		else
+			intervals[kept++] = intervals[i];
+	intervals.resize(kept);
+}
+
+static uint64_t total_length(const std::vector<interval> &intervals)
+{
+	uint64_t sum = 0;
+
+	for (auto &i : intervals)
+		sum += i.end - i.start;
+	return sum;
+}
+
+/* When each SM was active: of the blocks of one launch, or of several. */
+struct activity {
+	std::vector<std::vector<interval>> ns, cycles; /* per SM */
+
+	activity() : ns(state.sms), cycles(state.sms)
+	{
+	}
+	void add(const block_record &r)
+	{
+		if (r.sm >= (uint32_t)state.sms || r.end_ns < r.start_ns) {
+			fprintf(stderr, "truth: a block has no sane record (SM %u)\n", r.sm);
+			exit(1);
+		}
+		ns[r.sm].push_back({r.start_ns, r.end_ns});
+		cycles[r.sm].push_back({r.start_cycle, r.end_cycle});
+	}
+	void join()
+	{
+		for (int sm = 0; sm < state.sms; sm++) {
+			join_intervals(ns[sm]);
+			join_intervals(cycles[sm]);
+		}
+	}
+};
+
+static truth truth_of(const block_record *records, int grid, activity *ret_activity = NULL)
+{
+	activity active;
 	uint64_t last_ns = 0;
 	truth t = {};
 
@@ -155,34 +244,28 @@ static truth truth_of(const std::vector<block_record> &records, int grid)
 	for (int i = 0; i < grid; i++) {
 		const block_record &r = records[i];
 
-		if (r.sm >= (uint32_t)state.sms || r.end_ns < r.start_ns) {
-			fprintf(stderr, "truth: block %d has no sane record (SM %u)\n", i, r.sm);
-			exit(1);
-		}
-		per_sm[r.sm].push_back({r.start_ns, r.end_ns});
+		active.add(r);
 		t.first_ns = std::min(t.first_ns, r.start_ns);
 		last_ns = std::max(last_ns, r.end_ns);
 		t.block_min_ns = std::min(t.block_min_ns, r.end_ns - r.start_ns);
 		t.block_max_ns = std::max(t.block_max_ns, r.end_ns - r.start_ns);
 	}
+	active.join();
 	t.dur_ns = last_ns - t.first_ns;
-	for (auto &blocks : per_sm) {
-		uint64_t covered_ns = t.first_ns;
+	for (int sm = 0; sm < state.sms; sm++) {
+		auto &blocks = active.ns[sm];
 
 		if (blocks.empty()) {
 			t.underfill_sm_ns += t.dur_ns;
 			continue;
 		}
 		t.sms_used++;
-		std::sort(blocks.begin(), blocks.end());
-		for (auto &block : blocks) {
-			if (block.second <= covered_ns)
-				continue;
-			t.active_sm_ns += block.second - std::max(block.first, covered_ns);
-			covered_ns = block.second;
-		}
-		t.tail_sm_ns += last_ns - covered_ns;
+		t.active_sm_ns += total_length(blocks);
+		t.active_cycles += total_length(active.cycles[sm]);
+		t.tail_sm_ns += last_ns - blocks.back().end;
 	}
+	if (ret_activity)
+		*ret_activity = std::move(active);
 	return t;
 }
 
@@ -220,7 +303,7 @@ static truth measure(const config &c, int warm_ups)
 	CHECK(cudaDeviceSynchronize());
 	CHECK(cudaMemcpy(state.records.data(), state.device_records, sizeof(block_record) * c.grid,
 	                 cudaMemcpyDeviceToHost));
-	return truth_of(state.records, c.grid);
+	return truth_of(state.records.data(), c.grid);
 }
 
 /* ---- output ---- */

@@ -46,7 +46,11 @@ static void *symbol(void *handle, const char *name)
 
 void *case_symbol(const char *name)
 {
-	return symbol(library(strncmp(name, "cupti", 5) ? "libcuda.so.1" : "libcupti.so.13"), name);
+	const char *from = !strncmp(name, "cupti", 5)  ? "libcupti.so.13"
+	                   : !strncmp(name, "nvml", 4) ? "libnvidia-ml.so.1"
+	                                               : "libcuda.so.1";
+
+	return symbol(library(from), name);
 }
 
 static void api_bind(void)

@@ -86,7 +86,7 @@ wtcu_result case_launch(wtcu_function f, unsigned int grid, unsigned int block, 
 void case_watch(const int *kinds, int count); /* registers callbacks, enables kinds */
 void case_flush(uint32_t flag);
 void case_must(int result, const char *what);
-/* A function of the simulated driver or CUPTI that is not in `api`. */
+/* A function of the simulated driver, CUPTI or NVML that is not in `api`. */
 void *case_symbol(const char *name);
 #define MUST(call) case_must(call, #call)
 

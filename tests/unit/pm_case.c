@@ -6,6 +6,8 @@
 
 #include "tests/unit/pm_case.h"
 
+#define IMAGES_MAX 20
+
 struct pm_api pm;
 
 void pm_bind(void)
@@ -61,7 +63,8 @@ void pm_host(struct pm_session *s, const char *names)
 	struct wtcupti_host_get_config_image image = {.struct_size =
 	                                                      WTCUPTI_HOST_GET_CONFIG_IMAGE_BYTES};
 
-	for (char *name = strtok(strdup(names), ","); name; name = strtok(NULL, ","))
+	s->words = strdup(names);
+	for (char *name = strtok(s->words, ","); name; name = strtok(NULL, ","))
 		s->names[s->name_count++] = name;
 	MUST(api.cuInit(0));
 	MUST(pm.cuptiProfilerInitialize(&init));
@@ -83,7 +86,8 @@ void pm_host(struct pm_session *s, const char *names)
 
 void pm_enable(struct pm_session *s)
 {
-	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES};
+	struct wtcupti_pm_enable enable = {.struct_size = WTCUPTI_PM_ENABLE_BYTES,
+	                                   .device_index = s->device_index};
 
 	MUST(pm.cuptiPmSamplingEnable(&enable));
 	s->object = enable.object;
@@ -196,7 +200,7 @@ int pm_drain(struct pm_session *s, pm_sample_fn fn, void *data)
 {
 	int count = 0;
 
-	for (;;) {
+	for (int images = 0;; images++) {
 		struct wtcupti_pm_decode_data decode = {
 		        .struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
 		        .object = s->object,
@@ -216,7 +220,7 @@ int pm_drain(struct pm_session *s, pm_sample_fn fn, void *data)
 			sample_take(s, i, fn, data);
 		count += (int)info.completed_samples;
 		image_init(s);
-		if (decode.stop_reason != WTCUPTI_PM_STOP_IMAGE_FULL)
+		if (decode.stop_reason != WTCUPTI_PM_STOP_IMAGE_FULL || images == IMAGES_MAX)
 			return count;
 	}
 }

@@ -37,6 +37,8 @@ extern struct pm_api pm;
 
 #define PM_METRICS_MAX 16
 struct pm_session {
+	size_t device_index;
+	char *words; /* where the names are */
 	const char *names[PM_METRICS_MAX];
 	size_t name_count;
 	struct wtcupti_host_object *host;
@@ -59,7 +61,10 @@ void pm_disable(struct pm_session *s);
 void pm_begin(struct pm_session *s, const char *names, uint64_t interval_ns, uint32_t max_samples);
 
 typedef void (*pm_sample_fn)(void *data, uint64_t start_ns, uint64_t end_ns, const double *values);
-/* Decodes until the hardware buffer is empty; the number of samples, or -1 if it overflowed. */
+/*
+ * Decodes, a few images at most: on a slow machine new samples come as fast as old ones go. The
+ * number of samples, or -1 if the hardware buffer overflowed.
+ */
 int pm_drain(struct pm_session *s, pm_sample_fn fn, void *data);
 
 #endif /* PM_CASE_H */

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/fake/fake_counters.h"
 #include "tests/tap.h"
 #include "tests/unit/pm_case.h"
 
@@ -38,10 +39,14 @@ enum {
 	V_FIRST_END,
 	V_TRUTH_BUSY,
 	V_TRUTH_START,
+	V_TRUTH_END, /* of the last kernel in the file */
+	V_FIRST_NS, /* length of the first sample, which is in no sum */
 	V_RESULT
 };
 
+static size_t sampled_device;
 static char pm_path[] = "/tmp/wtfake-pm-XXXXXX";
+static char counters_path[] = "/tmp/wtfake-counters-XXXXXX";
 static struct case_found got;
 
 /* ---- in the child ------------------------------------------------------------------------ */
@@ -55,6 +60,10 @@ static void add(void *data, uint64_t start_ns, uint64_t end_ns, const double *va
 {
 	struct sums *sums = data;
 
+	if (!found->value[V_FIRST_NS]) { /* not an interval: see README.md */
+		found->value[V_FIRST_NS] = (int64_t)(end_ns - start_ns);
+		return;
+	}
 	for (int i = 0; i < ALL_COUNT; i++)
 		sums->value[i] += values[i];
 	if (values[0] > 0 && !found->value[V_FIRST_START]) {
@@ -86,10 +95,12 @@ static void truth_sum(void)
 	while (file && fgets(line, sizeof(line), file)) {
 		const char *busy = strstr(line, "\"busy_sm_ns\":");
 		const char *start = strstr(line, "\"start_ns\":");
+		const char *end = strstr(line, "\"end_ns\":");
 
-		if (!busy || !start)
+		if (!busy || !start || !end)
 			continue;
 		found->value[V_TRUTH_BUSY] += strtoll(busy + 13, NULL, 10);
+		found->value[V_TRUTH_END] = strtoll(end + 9, NULL, 10);
 		if (!found->value[V_TRUTH_START])
 			found->value[V_TRUTH_START] = strtoll(start + 11, NULL, 10);
 	}
@@ -127,13 +138,14 @@ static void process_go(int go)
 
 static void sample(void (*application)(void), uint64_t interval_ns, uint32_t max_samples)
 {
-	struct pm_session s = {0};
+	struct pm_session s = {.device_index = sampled_device};
 	struct sums sums = {0};
 	int go, status;
 	pid_t pid = process_new(application, &go);
 
 	pm_bind();
 	pm_begin(&s, ALL, interval_ns, max_samples);
+	usleep(2000); /* the first sample, which is of the time before, is over */
 	process_go(go);
 	while (!waitpid(pid, &status, WNOHANG)) {
 		pm_drain(&s, add, &sums);
@@ -142,7 +154,8 @@ static void sample(void (*application)(void), uint64_t interval_ns, uint32_t max
 	case_must(status, "the application");
 	usleep(1000); /* the last sample is whole */
 	pm_stop(&s);
-	pm_drain(&s, add, &sums);
+	while (pm_drain(&s, add, &sums) > 0)
+		;
 	pm_disable(&s);
 	report(&sums);
 	truth_sum();
@@ -218,12 +231,12 @@ static void app_capture(void)
 
 static void case_plain(void)
 {
-	sample(app_plain, 20000, 100);
+	sample(app_plain, 50000, 100);
 }
 
 static void case_jitter(void)
 {
-	sample(app_jitter, 7000, 3000);
+	sample(app_jitter, 37000, 3000);
 }
 
 static void case_sharing(void)
@@ -233,7 +246,44 @@ static void case_sharing(void)
 
 static void case_streams(void)
 {
-	sample(app_streams, 10000, 500);
+	sample(app_streams, 30000, 500);
+}
+
+/* All SMs have a block of the first kernel, then of both, then of the second. */
+static void app_overlap(void)
+{
+	wtcu_function f = case_start("block_ns=200000000 regs=16");
+	wtcu_stream stream[2];
+
+	for (int i = 0; i < 2; i++)
+		MUST(api.cuStreamCreate(&stream[i], 1));
+	MUST(case_launch(f, SMS, 64, stream[0]));
+	usleep(500);
+	MUST(case_launch(f, SMS, 64, stream[1]));
+	MUST(api.cuCtxSynchronize());
+}
+
+/* The process sees a single device, which is the host's second. */
+static void app_second_device(void)
+{
+	setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+	app_one();
+}
+
+static void case_overlap(void)
+{
+	sample(app_overlap, 50000, 500);
+}
+
+static void case_first_device(void)
+{
+	sample(app_second_device, 50000, 500);
+}
+
+static void case_second_device(void)
+{
+	sampled_device = 1;
+	sample(app_second_device, 50000, 500);
 }
 
 static void case_one(void)
@@ -243,7 +293,7 @@ static void case_one(void)
 
 static void case_graph(void)
 {
-	sample(app_capture, 20000, 500);
+	sample(app_capture, 40000, 500);
 }
 
 static void case_dropped(void)
@@ -253,17 +303,94 @@ static void case_dropped(void)
 
 static void case_overflow(void)
 {
+	struct wtcupti_pm_start start = {.struct_size = WTCUPTI_PM_START_BYTES};
 	struct pm_session s = {0};
 
 	pm_bind();
 	pm_begin(&s, ALL, 10000, 100);
+	start.object = s.object;
 	usleep(20000);
 	found->value[V_RESULT] = pm_drain(&s, NULL, NULL);
+	found->value[0] = pm_drain(&s, NULL, NULL);
 	pm_stop(&s);
+	found->value[1] = pm_set_config(&s, 10000);
+	found->value[2] = pm.cuptiPmSamplingStart(&start);
+	pm_disable(&s);
+	pm_enable(&s);
+	MUST(pm_set_config(&s, 10000000));
+	pm_image(&s, 100);
 	pm_start(&s);
 	pm_stop(&s);
-	found->value[V_SAMPLES] = pm_drain(&s, NULL, NULL);
+	found->value[3] = pm_drain(&s, NULL, NULL);
 	pm_disable(&s);
+}
+
+static uint64_t first_end_ns, last_end_ns;
+
+/* Samples in the image after decoding once; and when the first and last of all ended. */
+static int decode_once(struct pm_session *s)
+{
+	struct wtcupti_pm_decode_data decode = {.struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
+	                                        .object = s->object,
+	                                        .image = s->image,
+	                                        .image_bytes = s->image_bytes};
+	struct wtcupti_pm_get_counter_data_info info = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_DATA_INFO_BYTES,
+	        .image = s->image,
+	        .image_bytes = s->image_bytes};
+	struct wtcupti_pm_get_sample_info times = {.struct_size = WTCUPTI_PM_GET_SAMPLE_INFO_BYTES,
+	                                           .object = s->object,
+	                                           .image = s->image,
+	                                           .image_bytes = s->image_bytes};
+
+	MUST(pm.cuptiPmSamplingDecodeData(&decode));
+	MUST(pm.cuptiPmSamplingGetCounterDataInfo(&info));
+	for (; times.index < info.completed_samples; times.index++) {
+		MUST(pm.cuptiPmSamplingCounterDataGetSampleInfo(&times));
+		first_end_ns = first_end_ns ? first_end_ns : times.end;
+		last_end_ns = times.end;
+	}
+	return (int)info.completed_samples;
+}
+
+/* Two sets of metrics within one Enable. */
+static void case_other_set(void)
+{
+	struct pm_session s = {0}, other = {0};
+	struct wtcupti_pm_counter_data_image_initialize init = {
+	        .struct_size = WTCUPTI_PM_COUNTER_DATA_IMAGE_INITIALIZE_BYTES};
+
+	pm_bind();
+	pm_begin(&s, ALL, 100000, 100);
+	pm_stop(&s);
+	pm_host(&other, "sm__cycles_active.avg");
+	other.object = s.object;
+	found->value[0] = pm_set_config(&other, 100000);
+	pm_image(&other, 100);
+	pm_start(&other);
+	usleep(20000);
+	found->value[1] = decode_once(&other);
+	init.object = other.object;
+	init.image = other.image;
+	init.image_bytes = other.image_bytes;
+	found->value[2] = pm.cuptiPmSamplingCounterDataImageInitialize(&init);
+	pm_stop(&other);
+	pm_disable(&other);
+}
+
+static void case_anew(void)
+{
+	struct pm_session s = {0};
+
+	pm_bind();
+	pm_begin(&s, ALL, 1000000, 1000);
+	for (int i = 0; i < 10; i++) {
+		usleep(10000);
+		found->value[0] += decode_once(&s);
+	}
+	pm_stop(&s);
+	found->value[0] += decode_once(&s);
+	found->value[1] = (int64_t)(last_end_ns - first_end_ns) / 1000000 + 1;
 }
 
 static wtcupti_result enable_only(void)
@@ -306,6 +433,63 @@ static void case_busy(void)
 	found->value[3] = pm.cuptiPmSamplingEnable(&again); /* its last owner is dead */
 }
 
+/* The range profiler of an application, while its device is sampled. */
+static void app_range(void)
+{
+	struct wtcupti_profiler_initialize init = {WTCUPTI_PROFILER_INITIALIZE_BYTES, NULL};
+	struct wtcupti_range_enable enable = {.struct_size = WTCUPTI_RANGE_ENABLE_BYTES};
+	struct wtcupti_profiler_get_counter_availability available = {
+	        .struct_size = WTCUPTI_PROFILER_GET_COUNTER_AVAILABILITY_BYTES};
+	struct wtcupti_pm_get_counter_availability pm_available = {
+	        .struct_size = WTCUPTI_PM_GET_COUNTER_AVAILABILITY_BYTES};
+	wtcupti_profiler_get_counter_availability_fn get_availability;
+	wtcupti_range_enable_fn range_enable;
+
+	pm_bind();
+	*(void **)&range_enable = case_symbol("cuptiRangeProfilerEnable");
+	*(void **)&get_availability = case_symbol("cuptiProfilerGetCounterAvailability");
+	case_start("block_ns=1000");
+	MUST(pm.cuptiProfilerInitialize(&init));
+	if (get_availability(&available) != WTCUPTI_ERROR_HARDWARE_BUSY ||
+	    pm.cuptiPmSamplingGetCounterAvailability(&pm_available) != WTCUPTI_ERROR_HARDWARE_BUSY)
+		_exit(99);
+	_exit(range_enable(&enable));
+}
+
+static void case_range(void)
+{
+	struct pm_session s = {0};
+	int go, status;
+	pid_t other = process_new(app_range, &go);
+
+	pm_bind();
+	pm_begin(&s, ALL, 10000, 100);
+	process_go(go);
+	waitpid(other, &status, 0);
+	found->value[0] = WEXITSTATUS(status);
+}
+
+/* A process that ends without having put anything away. */
+static void app_leave(void)
+{
+	struct pm_session s = {0};
+
+	setenv("WTFAKE_COUNTERS", counters_path, 1);
+	pm_bind();
+	pm_begin(&s, ALL, 10000, 100);
+	exit(0);
+}
+
+static void case_left(void)
+{
+	int go, status;
+	pid_t pid = process_new(app_leave, &go);
+
+	process_go(go);
+	waitpid(pid, &status, 0);
+	found->value[0] = status;
+}
+
 static void case_enable(void)
 {
 	found->value[0] = enable_only();
@@ -321,7 +505,7 @@ static void case_metrics(void)
 	struct pm_session s = {0};
 
 	pm_bind();
-	pm_host(&s, ALL ",lts__t_bytes.sum");
+	pm_host(&s, ALL ",sm__issue_active.avg");
 	add_unknown.object = s.host;
 	found->value[0] = pm.cuptiProfilerHostConfigAddMetrics(&add_unknown);
 	passes.image = s.config;
@@ -345,6 +529,26 @@ static void run(const char *env, void (*fn)(void), const char *what)
 	is_i64(case_run(words, fn, &got), 0, what);
 }
 
+/* The counters' file of a process that ended with PM sampling on. */
+static void check_left(void)
+{
+	static struct fake_counters counters;
+	uint64_t left = 0;
+	FILE *file;
+
+	case_must(mkstemp(counters_path) < 0, "mkstemp");
+	run("X=", case_left, "a process that ends while it samples");
+	is_i64(got.value[0], 0, "ends well");
+	file = fopen(counters_path, "rb");
+	case_must(!file || fread(&counters, sizeof(counters), 1, file) != 1, "counters");
+	fclose(file);
+	for (int i = 0; i < FAKE_COUNTERS_MAX; i++)
+		if (!strcmp(counters.counter[i].name, "pm_left_started"))
+			left = counters.counter[i].value;
+	is_i64((int64_t)left, 1, "but that is told");
+	unlink(counters_path);
+}
+
 /* A sample's values are doubles, so a sum is right to much less than a ns per kernel. */
 static void is_close(int64_t value, double want, const char *what)
 {
@@ -360,6 +564,8 @@ static void check_truth(const char *env, void (*fn)(void), const char *what)
 	         "active SM-time is the truth's");
 	is_close(got.value[V_ELAPSED], (double)got.value[V_WALL], "elapsed cycles are the clock's");
 	is_i64(got.value[V_HOLES], 0, "samples follow each other");
+	ok(got.value[V_FIRST_NS] > 0, "but the first, which is of the time before (%lld ns)",
+	   (long long)got.value[V_FIRST_NS]);
 }
 
 int main(void)
@@ -378,9 +584,16 @@ int main(void)
 	check_truth("X=", case_graph, "a graph");
 	run("X=", case_streams, "two streams");
 	is_close(got.value[V_WARPS], 20 * 100 * 2 * 30000.0, "warps of both streams add up");
-	ok(got.value[V_ACTIVE] < got.value[V_TRUTH_BUSY],
-	   "an SM that two kernels share counts once (%lld of %lld)",
-	   (long long)got.value[V_ACTIVE], (long long)got.value[V_TRUTH_BUSY]);
+	run("X=", case_overlap, "two kernels on the same SMs");
+	is_close(got.value[V_ACTIVE],
+	         SMS * (double)(got.value[V_TRUTH_END] - got.value[V_TRUTH_START]),
+	         "active from the start of the first to the end of the second");
+	ok(got.value[V_ACTIVE] < got.value[V_TRUTH_BUSY], "which is less than both together");
+	run("WTFAKE_DEVICES=2", case_first_device, "another device than the application's");
+	is_i64(got.value[V_ACTIVE], 0, "did nothing");
+	ok(got.value[V_SAMPLES] > 0, "but was sampled");
+	run("WTFAKE_DEVICES=2", case_second_device, "the application's device, by another number");
+	is_close(got.value[V_ACTIVE], 400000, "was active");
 	run("WTFAKE_PM_OFFSET_NS=250000000 WTFAKE_PM_JITTER_NS=20000", case_one,
 	    "one block, clock off");
 	is_close(got.value[V_ACTIVE], 400000, "one SM's time");
@@ -394,20 +607,34 @@ int main(void)
 	ok(got.value[V_HOLES] >= got.value[V_SAMPLES] / 9 - 1, "there are holes");
 	run("WTFAKE_PM_BUFFER_SAMPLES=100", case_overflow, "a full buffer");
 	is_i64(got.value[V_RESULT], -1, "is an error");
-	ok(got.value[V_SAMPLES] >= 0, "sampling can be started again");
+	is_i64(got.value[0], -1, "and stays one");
+	is_i64(got.value[1], WTCUPTI_ERROR_UNKNOWN, "another configuration does not help");
+	is_i64(got.value[2], WTCUPTI_ERROR_UNKNOWN, "nor starting");
+	ok(got.value[3] >= 0, "sampling works once it is enabled anew");
+	run("X=", case_other_set, "another set of metrics");
+	is_i64(got.value[0], 0, "is taken");
+	is_i64(got.value[1], 0, "but gives no sample");
+	is_i64(got.value[2], WTCUPTI_ERROR_UNKNOWN, "and no image any more");
+	run("WTFAKE_PM_ANEW=1", case_anew, "decoding that begins the image anew");
+	is_i64(got.value[0], got.value[1], "finds as many as came");
 	run("X=", case_busy, "several want the counters");
 	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY,
 	       "another process is told that they are taken");
 	is_i64(got.value[1], WTCUPTI_ERROR_INVALID_OPERATION, "so is this one, another way");
 	is_i64(got.value[2], 0, "when they are free another process gets them");
 	is_i64(got.value[3], 0, "a process that ended has nothing");
+	run("X=", case_range, "the range profiler beside another process that samples");
+	is_i64(got.value[0], WTCUPTI_ERROR_HARDWARE_BUSY, "is told that the counters are taken");
+	check_left();
+	run("WTFAKE_UNSUPPORTED=mig", case_enable, "a part of a device");
+	is_i64(got.value[0], WTCUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "has no counters");
 	run("WTFAKE_FAIL=cuptiPmSamplingEnable:*:35", case_enable, "without the privilege");
 	is_i64(got.value[0], WTCUPTI_ERROR_INSUFFICIENT_PRIVILEGES, "it is refused");
 	is_i64(case_run("X=", case_enable, &got), 0, "without WTFAKE_PM");
 	is_i64(got.value[0], WTCUPTI_ERROR_NOT_SUPPORTED, "a device has no counters");
 	run("X=", case_metrics, "metrics");
 	is_i64(got.value[0], WTCUPTI_ERROR_INVALID_METRIC_NAME, "one that is not there is refused");
-	is_i64(got.value[1], 2, "seven counters take two passes");
+	is_i64(got.value[1], 2, "issue slots take a second pass");
 	is_i64(got.value[2], WTCUPTI_ERROR_NOT_SUPPORTED, "more than PM sampling can");
 	unlink(pm_path);
 	return tap_done();

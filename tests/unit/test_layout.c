@@ -142,7 +142,7 @@ static void test_numbers(void)
 	is_i64(WT_KIND_CLOCK, 22, "kinds");
 	is_i64(WT_KIND_RANGE, 3, "kinds");
 	is_i64(WT_KIND_SAMPLE, 23, "kinds");
-	is_i64(WT_KIND_PROFILE_SM, 26, "kinds");
+	is_i64(WT_KIND_PROFILE, 25, "kinds");
 	is_i64(WT_REASON_DUPLICATE, 14, "reasons");
 	is_str(wt_api_name(1), "cuLaunchKernel", "api 1");
 	is_str(wt_api_name(20), "cuGraphLaunch", "api 20");

@@ -36,7 +36,6 @@ int main(void)
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
-#include <cupti_sass_metrics.h>
 #include <cupti_target.h>
 
 #define SAME_SIZE(ours, theirs) _Static_assert(sizeof(ours) == sizeof(theirs), #theirs)
@@ -562,120 +561,6 @@ SAME_FIELD(struct wtcupti_range_get_range_info, delimiter,
            CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeDelimiter);
 SAME_FIELD(struct wtcupti_range_get_range_info, name,
            CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, rangeName);
-SAME_SIZE(struct wtcupti_sass_metric, CUpti_SassMetrics_MetricDetails);
-SAME_FIELD(struct wtcupti_sass_metric, id, CUpti_SassMetrics_MetricDetails, metricId);
-SAME_FIELD(struct wtcupti_sass_metric, name, CUpti_SassMetrics_MetricDetails, pMetricName);
-SAME_FIELD(struct wtcupti_sass_metric, description, CUpti_SassMetrics_MetricDetails,
-           pMetricDescription);
-SAME_SIZE(struct wtcupti_sass_config, CUpti_SassMetrics_Config);
-SAME_FIELD(struct wtcupti_sass_config, id, CUpti_SassMetrics_Config, metricId);
-SAME_FIELD(struct wtcupti_sass_config, granularity, CUpti_SassMetrics_Config, outputGranularity);
-SAME_SIZE(struct wtcupti_sass_value, CUpti_SassMetrics_InstanceValue);
-SAME_BYTES(WTCUPTI_SASS_VALUE_BYTES, CUpti_SassMetrics_InstanceValue);
-SAME_FIELD(struct wtcupti_sass_value, id, CUpti_SassMetrics_InstanceValue, metricId);
-SAME_FIELD(struct wtcupti_sass_value, value, CUpti_SassMetrics_InstanceValue, value);
-SAME_SIZE(struct wtcupti_sass_data, CUpti_SassMetrics_Data);
-SAME_FIELD(struct wtcupti_sass_data, struct_size, CUpti_SassMetrics_Data, structSize);
-SAME_FIELD(struct wtcupti_sass_data, priv, CUpti_SassMetrics_Data, pPriv);
-SAME_FIELD(struct wtcupti_sass_data, cubin_crc, CUpti_SassMetrics_Data, cubinCrc);
-SAME_FIELD(struct wtcupti_sass_data, function_index, CUpti_SassMetrics_Data, functionIndex);
-SAME_FIELD(struct wtcupti_sass_data, function, CUpti_SassMetrics_Data, functionName);
-SAME_FIELD(struct wtcupti_sass_data, pc_offset, CUpti_SassMetrics_Data, pcOffset);
-SAME_FIELD(struct wtcupti_sass_data, values, CUpti_SassMetrics_Data, pInstanceValues);
-SAME_SIZE(struct wtcupti_sass_get_num_of_metrics, CUpti_SassMetrics_GetNumOfMetrics_Params);
-SAME_BYTES(WTCUPTI_SASS_GET_NUM_OF_METRICS_BYTES, CUpti_SassMetrics_GetNumOfMetrics_Params);
-SAME_CALL(wtcupti_sass_get_num_of_metrics_fn, cuptiSassMetricsGetNumOfMetrics);
-SAME_FIELD(struct wtcupti_sass_get_num_of_metrics, struct_size,
-           CUpti_SassMetrics_GetNumOfMetrics_Params, structSize);
-SAME_FIELD(struct wtcupti_sass_get_num_of_metrics, priv, CUpti_SassMetrics_GetNumOfMetrics_Params,
-           pPriv);
-SAME_FIELD(struct wtcupti_sass_get_num_of_metrics, chip_name,
-           CUpti_SassMetrics_GetNumOfMetrics_Params, pChipName);
-SAME_FIELD(struct wtcupti_sass_get_num_of_metrics, count, CUpti_SassMetrics_GetNumOfMetrics_Params,
-           numOfMetrics);
-SAME_SIZE(struct wtcupti_sass_get_metrics, CUpti_SassMetrics_GetMetrics_Params);
-SAME_BYTES(WTCUPTI_SASS_GET_METRICS_BYTES, CUpti_SassMetrics_GetMetrics_Params);
-SAME_CALL(wtcupti_sass_get_metrics_fn, cuptiSassMetricsGetMetrics);
-SAME_FIELD(struct wtcupti_sass_get_metrics, struct_size, CUpti_SassMetrics_GetMetrics_Params,
-           structSize);
-SAME_FIELD(struct wtcupti_sass_get_metrics, priv, CUpti_SassMetrics_GetMetrics_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_get_metrics, chip_name, CUpti_SassMetrics_GetMetrics_Params,
-           pChipName);
-SAME_FIELD(struct wtcupti_sass_get_metrics, count, CUpti_SassMetrics_GetMetrics_Params,
-           numOfMetrics);
-SAME_FIELD(struct wtcupti_sass_get_metrics, metrics, CUpti_SassMetrics_GetMetrics_Params,
-           pMetricsList);
-SAME_SIZE(struct wtcupti_sass_get_properties, CUpti_SassMetrics_GetProperties_Params);
-SAME_BYTES(WTCUPTI_SASS_GET_PROPERTIES_BYTES, CUpti_SassMetrics_GetProperties_Params);
-SAME_CALL(wtcupti_sass_get_properties_fn, cuptiSassMetricsGetProperties);
-SAME_FIELD(struct wtcupti_sass_get_properties, struct_size, CUpti_SassMetrics_GetProperties_Params,
-           structSize);
-SAME_FIELD(struct wtcupti_sass_get_properties, priv, CUpti_SassMetrics_GetProperties_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_get_properties, chip_name, CUpti_SassMetrics_GetProperties_Params,
-           pChipName);
-SAME_FIELD(struct wtcupti_sass_get_properties, name, CUpti_SassMetrics_GetProperties_Params,
-           pMetricName);
-SAME_FIELD(struct wtcupti_sass_get_properties, metric, CUpti_SassMetrics_GetProperties_Params,
-           metric);
-SAME_SIZE(struct wtcupti_sass_set_config, CUpti_SassMetricsSetConfig_Params);
-SAME_BYTES(WTCUPTI_SASS_SET_CONFIG_BYTES, CUpti_SassMetricsSetConfig_Params);
-SAME_CALL(wtcupti_sass_set_config_fn, cuptiSassMetricsSetConfig);
-SAME_FIELD(struct wtcupti_sass_set_config, struct_size, CUpti_SassMetricsSetConfig_Params,
-           structSize);
-SAME_FIELD(struct wtcupti_sass_set_config, priv, CUpti_SassMetricsSetConfig_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_set_config, count, CUpti_SassMetricsSetConfig_Params,
-           numOfMetricConfig);
-SAME_FIELD(struct wtcupti_sass_set_config, configs, CUpti_SassMetricsSetConfig_Params, pConfigs);
-SAME_FIELD(struct wtcupti_sass_set_config, device_index, CUpti_SassMetricsSetConfig_Params,
-           deviceIndex);
-SAME_SIZE(struct wtcupti_sass_unset_config, CUpti_SassMetricsUnsetConfig_Params);
-SAME_BYTES(WTCUPTI_SASS_UNSET_CONFIG_BYTES, CUpti_SassMetricsUnsetConfig_Params);
-SAME_CALL(wtcupti_sass_unset_config_fn, cuptiSassMetricsUnsetConfig);
-SAME_FIELD(struct wtcupti_sass_unset_config, struct_size, CUpti_SassMetricsUnsetConfig_Params,
-           structSize);
-SAME_FIELD(struct wtcupti_sass_unset_config, priv, CUpti_SassMetricsUnsetConfig_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_unset_config, device_index, CUpti_SassMetricsUnsetConfig_Params,
-           deviceIndex);
-SAME_SIZE(struct wtcupti_sass_enable, CUpti_SassMetricsEnable_Params);
-SAME_BYTES(WTCUPTI_SASS_ENABLE_BYTES, CUpti_SassMetricsEnable_Params);
-SAME_CALL(wtcupti_sass_enable_fn, cuptiSassMetricsEnable);
-SAME_FIELD(struct wtcupti_sass_enable, struct_size, CUpti_SassMetricsEnable_Params, structSize);
-SAME_FIELD(struct wtcupti_sass_enable, priv, CUpti_SassMetricsEnable_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_enable, context, CUpti_SassMetricsEnable_Params, ctx);
-SAME_FIELD(struct wtcupti_sass_enable, is_lazy, CUpti_SassMetricsEnable_Params, enableLazyPatching);
-SAME_SIZE(struct wtcupti_sass_disable, CUpti_SassMetricsDisable_Params);
-SAME_BYTES(WTCUPTI_SASS_DISABLE_BYTES, CUpti_SassMetricsDisable_Params);
-SAME_CALL(wtcupti_sass_disable_fn, cuptiSassMetricsDisable);
-SAME_FIELD(struct wtcupti_sass_disable, struct_size, CUpti_SassMetricsDisable_Params, structSize);
-SAME_FIELD(struct wtcupti_sass_disable, priv, CUpti_SassMetricsDisable_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_disable, context, CUpti_SassMetricsDisable_Params, ctx);
-SAME_FIELD(struct wtcupti_sass_disable, dropped_records, CUpti_SassMetricsDisable_Params,
-           numOfDroppedRecords);
-SAME_SIZE(struct wtcupti_sass_get_data_properties, CUpti_SassMetricsGetDataProperties_Params);
-SAME_BYTES(WTCUPTI_SASS_GET_DATA_PROPERTIES_BYTES, CUpti_SassMetricsGetDataProperties_Params);
-SAME_CALL(wtcupti_sass_get_data_properties_fn, cuptiSassMetricsGetDataProperties);
-SAME_FIELD(struct wtcupti_sass_get_data_properties, struct_size,
-           CUpti_SassMetricsGetDataProperties_Params, structSize);
-SAME_FIELD(struct wtcupti_sass_get_data_properties, priv, CUpti_SassMetricsGetDataProperties_Params,
-           pPriv);
-SAME_FIELD(struct wtcupti_sass_get_data_properties, context,
-           CUpti_SassMetricsGetDataProperties_Params, ctx);
-SAME_FIELD(struct wtcupti_sass_get_data_properties, records,
-           CUpti_SassMetricsGetDataProperties_Params, numOfPatchedInstructionRecords);
-SAME_FIELD(struct wtcupti_sass_get_data_properties, instances,
-           CUpti_SassMetricsGetDataProperties_Params, numOfInstances);
-SAME_SIZE(struct wtcupti_sass_flush_data, CUpti_SassMetricsFlushData_Params);
-SAME_BYTES(WTCUPTI_SASS_FLUSH_DATA_BYTES, CUpti_SassMetricsFlushData_Params);
-SAME_CALL(wtcupti_sass_flush_data_fn, cuptiSassMetricsFlushData);
-SAME_FIELD(struct wtcupti_sass_flush_data, struct_size, CUpti_SassMetricsFlushData_Params,
-           structSize);
-SAME_FIELD(struct wtcupti_sass_flush_data, priv, CUpti_SassMetricsFlushData_Params, pPriv);
-SAME_FIELD(struct wtcupti_sass_flush_data, context, CUpti_SassMetricsFlushData_Params, ctx);
-SAME_FIELD(struct wtcupti_sass_flush_data, records, CUpti_SassMetricsFlushData_Params,
-           numOfPatchedInstructionRecords);
-SAME_FIELD(struct wtcupti_sass_flush_data, instances, CUpti_SassMetricsFlushData_Params,
-           numOfInstances);
-SAME_FIELD(struct wtcupti_sass_flush_data, data, CUpti_SassMetricsFlushData_Params, pMetricsData);
 
 /* ---- values ---- */
 SAME_VALUE(WTCUPTI_SUPPORT_UNKNOWN, CUPTI_PROFILER_CONFIGURATION_UNKNOWN);
@@ -684,7 +569,6 @@ SAME_VALUE(WTCUPTI_SUPPORT_DISABLED, CUPTI_PROFILER_CONFIGURATION_DISABLED);
 SAME_VALUE(WTCUPTI_SUPPORT_YES, CUPTI_PROFILER_CONFIGURATION_SUPPORTED);
 SAME_VALUE(WTCUPTI_API_RANGE_PROFILING, CUPTI_PROFILER_RANGE_PROFILING);
 SAME_VALUE(WTCUPTI_API_PC_SAMPLING, CUPTI_PROFILER_PC_SAMPLING);
-SAME_VALUE(WTCUPTI_API_SASS_METRICS, CUPTI_PROFILER_SASS_METRICS);
 SAME_VALUE(WTCUPTI_API_PM_SAMPLING, CUPTI_PROFILER_PM_SAMPLING);
 SAME_VALUE(WTCUPTI_PROFILER_RANGE, CUPTI_PROFILER_TYPE_RANGE_PROFILER);
 SAME_VALUE(WTCUPTI_PROFILER_PM_SAMPLING, CUPTI_PROFILER_TYPE_PM_SAMPLING);
@@ -703,9 +587,6 @@ SAME_VALUE(WTCUPTI_RANGE_USER, CUPTI_UserRange);
 SAME_VALUE(WTCUPTI_REPLAY_APPLICATION, CUPTI_ApplicationReplay);
 SAME_VALUE(WTCUPTI_REPLAY_KERNEL, CUPTI_KernelReplay);
 SAME_VALUE(WTCUPTI_REPLAY_USER, CUPTI_UserReplay);
-SAME_VALUE(WTCUPTI_SASS_GPU, CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_GPU);
-SAME_VALUE(WTCUPTI_SASS_SM, CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_SM);
-SAME_VALUE(WTCUPTI_SASS_SMSP, CUPTI_SASS_METRICS_OUTPUT_GRANULARITY_SMSP);
 SAME_VALUE(WTCUPTI_ERROR_INVALID_METRIC_NAME, CUPTI_ERROR_INVALID_METRIC_NAME);
 SAME_VALUE(WTCUPTI_ERROR_INVALID_CHIP_NAME, CUPTI_ERROR_INVALID_CHIP_NAME);
 

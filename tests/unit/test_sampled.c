@@ -342,7 +342,6 @@ static void test_profiled(void)
 	                             .cost_ns = 12000000,
 	                             .sm_count = SMS,
 	                             .passes = 1};
-	struct wt_profile_sm sms = {.sms = 6, .sm_count = SMS};
 	pid_t daemon, pid;
 
 	synth_folder(folder);
@@ -364,13 +363,6 @@ static void test_profiled(void)
 		profile.launch_seq = 4;
 		profile.active_sum = NAN;
 		wt_ring_put(&s.ring[1], WT_KIND_PROFILE, 1, &profile, sizeof(profile));
-		for (int i = 0; i < SMS / 6; i++) {
-			sms.first_sm = (uint16_t)(6 * i);
-			sms.launch_seq = 3;
-			for (int j = 0; j < 6; j++)
-				sms.warps[j] = (uint32_t)(6 * i + j);
-			wt_ring_put(&s.ring[1], WT_KIND_PROFILE_SM, 1, &sms, sizeof(sms));
-		}
 		wt_store_relaxed(&s.producer->profile_state, WT_PROFILE_DONE);
 		wt_store_relaxed(&s.producer->profile_cost_ns, 36000000);
 		synth_finish(&s);
@@ -383,8 +375,6 @@ static void test_profiled(void)
 	is_i64(query("SELECT count(*) FROM profile_launch WHERE device_id = 1 AND sms = 132 AND "
 	             "active_sum = 1320000 AND tensor_avg IS NULL AND dram_bytes = 640"),
 	       3, "three profiled launches");
-	is_i64(query("SELECT count(*) FROM profile_sm WHERE warps = sm AND launch_seq = 3"), SMS,
-	       "every SM of another");
 	is_i64(query("SELECT count(*) FROM profile_count WHERE launches = 3 AND stored = 3 AND "
 	             "state = 3 AND cost_ns = 36000000"),
 	       1, "and their books");

@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""Compares measured SM-time in a run file with what truth's blocks wrote down.
+
+  check_measured.py sampled TRUTH RUN    TRUTH: output of `truth --tsv mix` and its like
+  check_measured.py profiled TRUTH RUN   TRUTH: output of `truth --tsv smid`
+  RUN: a run file, or a data directory that holds one
+
+sampled: per configuration, active SM-time per launch: within 1 % for kernels over 10 us, 3 % from 5 to
+10 us; straggle of whole waves with some longer blocks: within 3 %; profiles: bins of at most 2 us,
+each between what truth has at that phase, give or take the launch and drain that recorded durations
+include; the class, where truth names one; two streams: see judge_stream().
+profiled: SM cycles per launch within 0.3 %, and the configurations' means.
+
+A block can't see its own launch and exit: what an SM is active beyond its blocks' times shows as `per SM`.
+A configuration without a number fails unless the run file says it can't be separated; how many there
+are is printed. CLAIM is the error that the run file gives; `beyond` counts those that are further off.
+
+Exit status: 0 all checks hold, 1 a check failed, 2 usage, 3 truth and run file can't be matched.
+"""
+import argparse
+import sys
+
+import measured
+import runfile
+
+OVER_NS, OVER_TOLERANCE, SHORT_NS, SHORT_TOLERANCE = 10_000, 0.01, 5_000, 0.03
+STRAGGLE_TOLERANCE = 0.03
+STREAM_TOLERANCE, STREAM_TOTAL_TOLERANCE = 0.05, 0.02
+BIN_NS = 2_050
+PROFILE_SHARE = 0.03  # of the SMs, beside the claimed error
+PROFILE_BINS_WRONG = 0.05  # share of bins that may be outside
+LAUNCH_DRAIN_NS = 900  # at most, by which recorded durations exceed first to last block
+PROFILED_TOLERANCE = 0.003
+INSEPARABLE = ("separ", "as others do")  # in the reasons of configurations that can't be told apart
+SHOWN = 24
+TEXT = ("section", "kernel", "bound", "profile", "warps")
+
+
+def read_truth(path, kind):
+  """Rows of one kind (config, stream, smid) of truth's output; numbers as floats."""
+  headers, rows, is_whole = {}, [], False
+  with open(path, encoding="utf-8") as lines:
+    for line in lines:
+      fields = line.rstrip("\n").split("\t")
+      if fields[0].startswith("#"):
+        headers[fields[0][1:]] = fields[1:]
+      is_whole |= fields[0] == "total"
+      if fields[0] != kind:
+        continue
+      if len(fields) - 1 != len(headers.get(kind, ())):
+        runfile.fail(f"{path}: a line is cut off: the run did not finish")
+      row = dict(zip(headers[kind], fields[1:]))
+      rows.append({name: value if name in TEXT else float(value) for name, value in row.items()})
+  if rows and not is_whole:
+    runfile.fail(f"{path}: no totals: the run did not finish")
+  return rows
+
+
+def key_of(truth):
+  return (truth["kernel"], int(truth["grid"]), int(truth["block"]), int(truth["smem_bytes"]))
+
+
+def middle(values):
+  return sorted(values)[len(values) // 2] if values else 0
+
+
+def percent(value, reference):
+  return 100 * (value - reference) / reference if reference else float("inf")
+
+
+# ---- one stream
+
+def tolerance_of(duration_ns):
+  return OVER_TOLERANCE if duration_ns > OVER_NS else SHORT_TOLERANCE
+
+
+def true_straggle(truth):
+  """SM-ns per launch, where all that is idle is straggle: whole waves, some blocks longer. Else None."""
+  resident = truth["blocks_per_sm"] * truth["sms"]
+  if not truth["slow_every"] or truth["grid"] % resident or truth["kernel"] != "truth_clock":
+    return None
+  return truth["sms"] * truth["dur_ns"] - truth["active_sm_ns"]
+
+
+class Profile:
+  """Truth's SMs active against time since the first block, and its mean over any stretch."""
+
+  def __init__(self, truth):
+    self.step_ns = truth["profile_step_ns"]
+    self.sums = [0.0]
+    for value in truth["profile"].split(","):
+      self.sums.append(self.sums[-1] + float(value) * self.step_ns)
+
+  def until(self, time_ns):
+    at = min(max(time_ns / self.step_ns, 0), len(self.sums) - 1)
+    low = min(int(at), len(self.sums) - 2)
+    return self.sums[low] + (at - low) * (self.sums[low + 1] - self.sums[low])
+
+  def mean(self, from_ns, to_ns):
+    return (self.until(to_ns) - self.until(from_ns)) / (to_ns - from_ns)
+
+
+def judge_profile(truth, config):
+  """Verdict and words on the tail profile."""
+  bins = config["profile"]
+  duration_ns = config["duration_ns"]
+  if not bins:
+    return "FAIL", "no profile"
+  width_ns = duration_ns / len(bins)
+  if width_ns > BIN_NS:
+    return "FAIL", f"{len(bins)} bins of {width_ns / 1e3:.2f} us"
+  ramp_ns = min(max(duration_ns - truth["dur_ns"], 0), LAUNCH_DRAIN_NS)
+  profile, wrong, worst = Profile(truth), 0, 0.0
+  for number, (active, error) in enumerate(bins):
+    # The blocks began at most ramp_ns after the recorded start: where exactly nobody knows.
+    means = [profile.mean(number * width_ns - ramp_ns * part / 8, (number + 1) * width_ns - ramp_ns * part / 8)
+             for part in range(9)]
+    off = max(min(means) - active, active - max(means), 0)
+    worst = max(worst, off)
+    wrong += off > error + PROFILE_SHARE * truth["sms"]
+  text = f"{len(bins)} of {width_ns / 1e3:.2f} us, worst {worst:.1f} SMs"
+  return ("FAIL" if wrong > PROFILE_BINS_WRONG * len(bins) + 0.5 else "ok"), text
+
+
+def judge_config(truth, config, wants_bound):
+  """A line of the table, and the names of the checks that failed."""
+  failed, duration_ns = [], config["duration_ns"]
+  active = config["active_sm_ns"] / config["launches"]
+  off = percent(active, truth["active_sm_ns"])
+  if abs(off) > 100 * tolerance_of(duration_ns) and duration_ns >= SHORT_NS:
+    failed.append("active")
+  claim = 100 * config["error_sms"] * config["time_ns"] / config["launches"] / truth["active_sm_ns"]
+  is_beyond = abs(off) > claim
+  straggle, straggle_text = true_straggle(truth), ""
+  if straggle is not None:
+    measured_straggle = (config["straggle_sms"] or 0) * duration_ns
+    straggle_off = percent(measured_straggle, straggle)
+    straggle_text = f"{straggle / 1e3:.0f} {straggle_off:+.1f}%"
+    if abs(straggle_off) > 100 * STRAGGLE_TOLERANCE:
+      failed.append("straggle")
+  profile_text = ""
+  if duration_ns < 64 * BIN_NS:
+    verdict, profile_text = judge_profile(truth, config)
+    failed += ["profile"] if verdict == "FAIL" else []
+  bound_text = config["bound"] or "?"
+  if wants_bound and config["bound"] != truth["bound"]:
+    failed.append("bound")
+    bound_text += f" not {truth['bound']}"
+  line = (f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} "
+          f"{config['launches']:7d} {duration_ns / 1e3:9.2f} {(duration_ns - truth['dur_ns']) / 1e3:5.2f} "
+          f"{truth['active_sm_ns'] / 1e3:10.1f} {off:+7.2f} {claim:6.2f} {straggle_text:>16s} "
+          f"{config['warps_per_sm'] or 0:5.1f} {100 * (config['tensor_share'] or 0):5.1f} "
+          f"{bound_text:10s} {profile_text:30s} {' '.join(failed) or 'ok'}")
+  excess_ns = (active - truth["active_sm_ns"]) / min(truth["grid"], truth["sms"])
+  return line, failed, abs(off), is_beyond, excess_ns
+
+
+def judge_configs(truths, configs, wants_bound):
+  """Prints the table; the number of checks that failed."""
+  lines, offs, excesses, failures, beyond, untold, missing = [], [], [], 0, 0, [], []
+  for truth in truths:
+    config = configs.get(key_of(truth))
+    if config is None or config["reason"] is not None or not config["launches"]:
+      reason = config["reason"] if config else "not in the run file"
+      (untold if reason and any(word in reason for word in INSEPARABLE) else missing).append((truth, reason))
+      continue
+    line, failed, off, is_beyond, excess_ns = judge_config(truth, config, wants_bound)
+    excesses.append(excess_ns)
+    lines.append((len(failed), off, line))
+    offs.append(off)
+    failures += len(failed)
+    beyond += is_beyond
+  print(f"{'KERNEL':10s} {'GRID':>6s} {'BLOCK':>5s} {'SEEN':>7s} {'US':>9s} {'RAMP':>5s} {'TRUE SM-US':>10s} "
+        f"{'OFF %':>7s} {'CLAIM':>6s} {'STRAGGLE SM-US':>16s} {'WARPS':>5s} {'TENS%':>5s} {'CLASS':10s} "
+        f"{'PROFILE':30s}")
+  if len(lines) > SHOWN:
+    lines.sort(reverse=True)
+    print(f"(the worst {SHOWN} of {len(lines)})")
+  for _, _, line in lines[:SHOWN]:
+    print(line)
+  for truth, reason in missing[:SHOWN]:
+    print(f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} not measured: {reason}")
+  offs.sort()
+  print(f"{len(offs)} of {len(truths)} measured, {len(untold)} said to be inseparable, {len(missing)} missing; "
+        f"off median {offs[len(offs) // 2] if offs else 0:.2f} % most {offs[-1] if offs else 0:.2f} %; "
+        f"{beyond} beyond their error; per SM and launch {middle(excesses):+.0f} ns (median)")
+  return failures + len(missing) + (not offs)
+
+
+# ---- two streams
+
+def judge_stream(truth, config):
+  """
+  What a kernel had by itself, and the device's SM-time while it ran beside others. Recorded intervals
+  are longer at both ends, which moves time from the first to the second: so the first is held to 5 %,
+  their sum to 2 %. Of one that is said to have hardly run by itself, the mean of the second to 5 %.
+  """
+  if config["reason"] is not None:
+    mean, found = truth["joint_sm_ns"] / max(1, truth["joint_ns"]), config["joint_active_sms"] or 0
+    off = percent(found, mean)
+    is_wrong = abs(off) > 100 * STREAM_TOLERANCE or truth["alone_ns"] > 0.2 * truth["joint_ns"]
+    return (f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} {config['launches']:7d} "
+            f"{truth['alone_ns'] / 1e6:9.2f} of {truth['joint_ns'] / 1e6:.2f} ms alone: {config['reason']}; beside others "
+            f"{found:.1f} SMs, truth {mean:.1f}: {off:+.2f} % {'FAIL' if is_wrong else 'ok'}"), int(is_wrong)
+  scale = config["launches"] / truth["launches"]
+  alone, joint = config["active_sm_ns"], config["joint_sm_ns"]
+  total = percent(alone + joint, (truth["alone_sm_ns"] + truth["joint_sm_ns"]) * scale)
+  alone_off = percent(alone, truth["alone_sm_ns"] * scale)
+  failed = ["total"] if abs(total) > 100 * STREAM_TOTAL_TOLERANCE else []
+  # Time that it hardly had to itself says little.
+  if truth["alone_ns"] > 0.2 * truth["joint_ns"] and abs(alone_off) > 100 * STREAM_TOLERANCE:
+    failed.append("alone")
+  line = (f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} {config['launches']:7d} "
+          f"{truth['alone_ns'] / 1e6:9.2f} {config['time_ns'] / scale / 1e6:9.2f} {alone_off:+8.2f} "
+          f"{truth['joint_ns'] / 1e6:9.2f} {config['joint_time_ns'] / scale / 1e6:9.2f} "
+          f"{percent(joint, truth['joint_sm_ns'] * scale):+8.2f} {total:+8.2f} {' '.join(failed) or 'ok'}")
+  return line, len(failed)
+
+
+def judge_streams(truths, configs):
+  failures = 0
+  print(f"{'KERNEL':10s} {'GRID':>6s} {'BLOCK':>5s} {'SEEN':>7s} {'ALONE MS':>9s} {'FOUND':>9s} {'SM OFF %':>8s} "
+        f"{'JOINT MS':>9s} {'FOUND':>9s} {'SM OFF %':>8s} {'TOTAL %':>8s}")
+  for truth in truths:
+    config = configs.get(key_of(truth))
+    if config is None or not config["launches"]:
+      print(f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} not measured: "
+            f"{config['reason'] if config else 'not in the run file'}")
+      failures += 1
+      continue
+    line, failed = judge_stream(truth, config)
+    print(line)
+    failures += failed
+  return failures
+
+
+def check_sampled(arguments):
+  run = runfile.open_run_file(arguments.run)
+  failures = measured.print_sampling(run)
+  configs = measured.read_configs(run, "sampled")
+  truths = read_truth(arguments.truth, "config")
+  streams = read_truth(arguments.truth, "stream")
+  if not truths and not streams:
+    runfile.fail(f"{arguments.truth}: no truth of configurations")
+  if truths:
+    failures += judge_configs(truths, configs, truths[0]["section"] == "bound")
+  if streams:
+    failures += judge_streams(streams, configs)
+  return failures
+
+
+# ---- profiled
+
+def expand(warps):
+  """COUNT*WARPS,... as a list."""
+  values = []
+  for part in warps.split(","):
+    count, value = part.split("*")
+    values += [int(value)] * int(count)
+  return values
+
+
+def judge_launches(truths, launches):
+  """SM cycles of each profiled launch against those of its blocks."""
+  failures, offs, excesses, unknown = 0, [], [], 0
+  for launch in launches:
+    truth = truths.get(launch["ordinal"])
+    if truth is None:
+      unknown += 1
+      continue
+    if int(truth["grid"]) != launch["grid_x"]:
+      runfile.fail(f"launch {launch['ordinal']}: truth has {int(truth['grid'])} blocks, the run file "
+                   f"{launch['grid_x']}")
+    off = percent(launch["active_sum"], truth["active_cycles"])
+    offs.append(abs(off))
+    sms_used = sum(warps > 0 for warps in expand(truth["warps"]))
+    excesses.append((launch["active_sum"] - truth["active_cycles"]) / sms_used)
+    if abs(off) > 100 * PROFILED_TOLERANCE:
+      failures += 1
+      if failures <= SHOWN:
+        print(f"launch {launch['ordinal']} grid {launch['grid_x']} block {launch['block_x']}: SM cycles "
+              f"{launch['active_sum']:.0f}, truth {truth['active_cycles']:.0f}: {off:+.2f} %")
+  offs.sort()
+  costs = sorted(launch["cost_ns"] for launch in launches)
+  print(f"{len(launches)} launches under the range profiler, {unknown} of them not among truth's: off median "
+        f"{offs[len(offs) // 2] if offs else 0:.3f} % most {offs[-1] if offs else 0:.3f} %, cost median "
+        f"{costs[len(costs) // 2] / 1e6 if costs else 0:.2f} ms most {costs[-1] / 1e6 if costs else 0:.2f}, passes "
+        f"{max((launch['passes'] for launch in launches), default=0)}; per SM {middle(excesses):+.0f} cycles (median)")
+  return failures + (not offs)
+
+
+def judge_means(truths, launches, configs):
+  """The configurations' profiled evidence against the mean truth of the launches that it is of."""
+  sums, failures = {}, 0
+  for truth in truths.values():
+    sums.setdefault((truth["kernel"], int(truth["grid"]), int(truth["block"]), 0), [])
+  for truth in (truths[launch["ordinal"]] for launch in launches if launch["ordinal"] in truths):
+    sums[(truth["kernel"], int(truth["grid"]), int(truth["block"]), 0)].append(truth["active_sm_ns"])
+  for key, values in sorted(sums.items()):
+    config, mean = configs.get(key), sum(values) / max(1, len(values))
+    if config is None or config["reason"] is not None or not config["launches"]:
+      print(f"{key[0]} grid {key[1]} block {key[2]}: not profiled: {config['reason'] if config else 'no row'}")
+      failures += 1
+      continue
+    off = percent(config["active_sm_ns"] / config["launches"], mean)
+    is_wrong = abs(off) > 100 * PROFILED_TOLERANCE
+    failures += is_wrong
+    print(f"{key[0]} grid {key[1]} block {key[2]}: {config['launches']} launches, active SM-us "
+          f"{config['active_sm_ns'] / config['launches'] / 1e3:.1f}, truth {mean / 1e3:.1f}: {off:+.3f} %"
+          f"{' FAIL' if is_wrong else ''}")
+  return failures
+
+
+def check_profiled(arguments):
+  run = runfile.open_run_file(arguments.run)
+  truths = {int(row["ordinal"]): row for row in read_truth(arguments.truth, "smid")}
+  if not truths:
+    runfile.fail(f"{arguments.truth}: no output of `truth --tsv smid`")
+  ordinals = measured.launch_ordinals(run, "truth_")
+  launches = measured.read_profile_launches(run, ordinals)
+  failures = judge_launches(truths, launches)
+  return failures + judge_means(truths, launches, measured.read_configs(run, "profiled"))
+
+
+def main():
+  parser = argparse.ArgumentParser(description="compare measured SM-time with the truth of `truth`")
+  parser.add_argument("what", choices=("sampled", "profiled"))
+  parser.add_argument("truth", help="output of `truth --tsv`")
+  parser.add_argument("run", help="run file, or the data directory that holds one")
+  arguments = parser.parse_args()
+  failures = (check_sampled if arguments.what == "sampled" else check_profiled)(arguments)
+  print(f"verdict: {'FAIL' if failures else 'ok'}, {failures} checks failed")
+  return 1 if failures else 0
+
+
+if __name__ == "__main__":
+  try:
+    sys.exit(main())
+  except (runfile.RunFileError, OSError, KeyError, ValueError) as error:
+    runfile.fail(f"check_measured: {error!r}")

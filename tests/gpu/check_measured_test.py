@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""check_measured.py on run files made by hand from schema.sql: right ones pass, each fault is found.
+
+  check_measured_test.py      needs no GPU and no build; prints TAP, exit status 1 if a test fails
+"""
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCHEMA = os.path.join(HERE, "..", "..", "schema", "schema.sql")
+SMS = 132
+RAMP_NS = 650
+CONFIG_HEADER = ("#config\tsection\tkernel\tgrid\tblock\tsmem_bytes\tblocks_per_sm\tsms\tlaunches\tkept\tdur_ns\t"
+                 "active_sm_ns\tactive_sd_sm_ns\tactive_cycles\tunderfill_sm_ns\ttail_sm_ns\tslow_every\t"
+                 "slow_factor\tbound\tprofile_step_ns\tprofile")
+STREAM_HEADER = ("#stream\tsection\tkernel\tgrid\tblock\tsmem_bytes\tsms\tlaunches\talone_ns\talone_sm_ns\tjoint_ns\t"
+                 "joint_sm_ns")
+SMID_HEADER = "#smid\tordinal\tkernel\tgrid\tblock\tsms\tdur_ns\tactive_sm_ns\tactive_cycles\twarps"
+TOTAL = "#total\tlaunched\tcaptured\tgraph_launches\tgraph_kernels\ntotal\t100\t0\t0\t0\n"
+tests = failed = 0
+
+
+def check(holds, name, text=""):
+  global tests, failed
+  tests += 1
+  failed += not holds
+  print(f"{'ok' if holds else 'not ok'} {tests} - {name}")
+  if not holds:
+    print("\n".join("# " + line for line in text.splitlines()))
+
+
+# Grid, block, blocks per SM, steps (ns, SMs active), slow_every: two waves; one wave with stragglers;
+# underfill.
+SHAPES = [
+  (267, 1024, 2, [(4_000, 132), (4_000, 3)], 0),
+  (264, 1024, 2, [(10_000, 132), (30_000, 3)], 97),
+  (66, 1024, 2, [(20_000, 66)], 0),
+]
+
+
+def truth_of(shape):
+  _, _, _, steps, _ = shape
+  return sum(ns for ns, _ in steps), sum(ns * sms for ns, sms in steps)
+
+
+def config_line(shape, section="mix"):
+  grid, block, resident, steps, slow = shape
+  dur_ns, active = truth_of(shape)
+  profile = [f"{sms:.2f}" for ns, sms in steps for _ in range(ns // 100)]
+  underfill = max(0, SMS - grid) * dur_ns
+  return "\t".join(map(str, ("config", section, "truth_clock", grid, block, 0, resident, SMS, 2000, 200, dur_ns,
+                             active, 1.0, active * 2, underfill, SMS * dur_ns - active - underfill, slow,
+                             4 if slow else 0, "latency", 100, ",".join(profile) + ",0.00")))
+
+
+def put(run, table, **values):
+  """A row, with 0 for whatever may not be NULL and is not named."""
+  for _, name, kind, needed, default, _ in run.execute(f"PRAGMA table_info({table})"):
+    if needed and default is None and name not in values:
+      values[name] = {"TEXT": "", "BLOB": os.urandom(16)}.get(kind, 0)
+  names = ", ".join(values)
+  run.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", tuple(values.values()))
+
+
+def profile_of(shape):
+  """Mean SMs active in bins of about 2 us of the recorded duration, which begins half a ramp early."""
+  dur_ns, _ = truth_of(shape)
+  edges, at = [], RAMP_NS / 2
+  for ns, sms in shape[3]:
+    edges.append((at, at + ns, sms))
+    at += ns
+  bins = -(-(dur_ns + RAMP_NS) // 2000)
+  width = (dur_ns + RAMP_NS) / bins
+  return [sum(max(0, min(b, (i + 1) * width) - max(a, i * width)) * sms for a, b, sms in edges) / width
+          for i in range(bins)]
+
+
+def make_run(path, evidence="sampled"):
+  run = sqlite3.connect(path)
+  with open(SCHEMA, encoding="utf-8") as schema:
+    run.executescript(schema.read())
+  put(run, "gpu", device_id=1, name="H200", sm_count=SMS)
+  put(run, "kernel", kernel_id=1, name="truth_clock")
+  put(run, "sampler", sampler_id=1, device_id=1, state=2, interval_ns=50000, first_ns=0, last_ns=10**10,
+      samples_taken=200000, samples_stored=200000, cpu_ns=3 * 10**9)
+  put(run, "fold", device_id=1, offset_ns=-700.0, offset_error_ns=40.0, residual=0.0004, samples_used=199000,
+      active_sm_ns=10**9, explained_sm_ns=10**9)
+  for number, shape in enumerate(SHAPES, 1):
+    grid, block, _, _, slow = shape
+    dur_ns, active = truth_of(shape)
+    long_ns = dur_ns + RAMP_NS
+    straggle = (SMS * dur_ns - active) / long_ns if slow else 0.0
+    put(run, "config", config_id=number, kernel_id=1, device_id=1, grid_x=grid, grid_y=1, grid_z=1, block_x=block,
+        block_y=1, block_z=1, sm_count=SMS, blocks=grid)
+    put(run, "measured", config_id=number, evidence=evidence, is_used=1, launches=1990, time_ns=1990 * long_ns,
+        active_sms=active / long_ns, active_error_sms=0.4, straggle_sms=straggle, bound="latency", warps_per_sm=30.0)
+    for i, value in enumerate(profile_of(shape) if evidence == "sampled" else ()):
+      put(run, "measured_profile", config_id=number, bin=i, active_sms=value, error_sms=0.5)
+  return run
+
+
+def add_profiles(run):
+  """Three launches of each shape, every second under the range profiler."""
+  lines, seq = [], 7
+  put(run, "kernel_exec", process_id=1, config_id=1)
+  for number in range(3 * len(SHAPES)):
+    shape = SHAPES[number % len(SHAPES)]
+    dur_ns, active = truth_of(shape)
+    lines.append(f"smid\t{number}\ttruth_clock\t{shape[0]}\t{shape[1]}\t{SMS}\t{dur_ns}\t{active}\t{active * 2}\t"
+                 f"3*96,{SMS - 3}*64")
+    put(run, "launch_call", process_id=1, seq=seq, grid_x=shape[0], block_x=shape[1])
+    if number % 2:
+      put(run, "profile_launch", process_id=1, launch_seq=seq, active_sum=active * 2.001, passes=1, cost_ns=12000000)
+    seq += 3
+  return SMID_HEADER + "\n" + "\n".join(lines) + "\n" + TOTAL
+
+
+def checker(program, *words):
+  done = subprocess.run([sys.executable, os.path.join(HERE, program), *words], capture_output=True, text=True,
+                        check=False)
+  return done.returncode, done.stdout + done.stderr
+
+
+def verdict(what, folder, truth, run):
+  run.commit()
+  run.close()
+  path = os.path.join(folder, "truth.tsv")
+  with open(path, "w", encoding="utf-8") as out:
+    out.write(truth)
+  return checker("check_measured.py", what, path, os.path.join(folder, "run.db"))
+
+
+def judge(name, wanted, what="sampled", sql=(), section="mix", evidence="sampled", cut=False):
+  with tempfile.TemporaryDirectory() as folder:
+    run = make_run(os.path.join(folder, "run.db"), evidence)
+    if what == "profiled":
+      truth = add_profiles(run)
+    elif section == "streams":
+      rows = [("stream", section, "truth_clock", s[0], s[1], 0, SMS, 2000, 1500 * truth_of(s)[0], 1500 * truth_of(s)[1],
+               500 * truth_of(s)[0], 600 * truth_of(s)[1]) for s in SHAPES]
+      truth = STREAM_HEADER + "\n" + "\n".join("\t".join(map(str, row)) for row in rows) + "\n" + TOTAL
+      run.execute("UPDATE measured SET launches = 2000, time_ns = time_ns * 1500 / 1990, "
+                  "joint_time_ns = time_ns * 500 / 1990, joint_active_sms = active_sms * 600 / 500")
+    else:
+      truth = CONFIG_HEADER + "\n" + "\n".join(config_line(s, section) for s in SHAPES) + "\n" + TOTAL
+    for statement in sql:
+      run.execute(statement)
+    code, text = verdict(what, folder, truth[:-len(TOTAL) - 20] if cut else truth, run)
+    check(code == wanted and "Traceback" not in text, f"{name}: exit status {code}", text)
+    return text
+
+
+def judge_train(name, wanted, sql=(), active=0.34, evidence="sampled", expect=""):
+  """check_train.py on the same run, as if it were a training run."""
+  with tempfile.TemporaryDirectory() as folder:
+    for which in ("sampled", "profiled"):
+      run = make_run(os.path.join(folder, which + ".db"), which)
+      for number, shape in enumerate(SHAPES, 1):
+        put(run, "config_stat", config_id=number, launches=2000, time_ns=2000 * (truth_of(shape)[0] + RAMP_NS))
+      for i in range(100):
+        put(run, "sm_bucket", device_id=1, start_ns=i * 10**7, end_ns=(i + 1) * 10**7, sampled_ns=10**7, samples=200,
+            active_avg=active, active_min=0.0, active_max=1.0)
+      for statement in sql if which == evidence else ():
+        run.execute(statement)
+      run.commit()
+      run.close()
+    words = [evidence, os.path.join(folder, evidence + ".db")]
+    if evidence == "sampled":
+      path = os.path.join(folder, "ledger.json")
+      with open(path, "w", encoding="utf-8") as out:
+        json.dump({"window": {"start_ns": 0, "end_ns": 10**9, "wall_ns": 10**9}, "devices": [{
+          "active_sm_ns": 34 * 10**7, "unjudged_sm_ns": 10**7, "total_sm_ns": 10**9, "evidence": "sampled",
+          "busy_ns": 5 * 10**8, "wall_ns": 10**9}]}, out)
+      words += ["--ledger", path]
+    else:
+      words += ["--sampled", os.path.join(folder, "sampled.db")]
+    code, text = checker("check_train.py", *words)
+    check(code == wanted and "Traceback" not in text and expect in text, f"train: {name}: exit status {code}", text)
+    return text
+
+
+def main():
+  text = judge("all as truth has it", 0)
+  if "-v" in sys.argv:
+    print(text)
+  one = "UPDATE measured SET active_sms = active_sms * {} WHERE config_id = {}"
+  judge("2 % off, over 10 us", 1, sql=[one.format(1.02, 3)])
+  judge("2 % off, under 10 us", 0, sql=[one.format(1.02, 1)])
+  judge("4 % off, under 10 us", 1, sql=[one.format(1.04, 1)])
+  judge("a configuration without a number", 1,
+        sql=["UPDATE measured SET active_sms = NULL, reason = 'too few launches' WHERE config_id = "
+             "2"])
+  judge("one that is said to be inseparable", 0,
+        sql=["UPDATE measured SET active_sms = NULL, reason = 'not separable from its neighbours' "
+             "WHERE config_id = 2"])
+  judge("the same in other words", 0,
+        sql=["UPDATE measured SET active_sms = NULL, reason = 'it always meets the samples as others do' "
+             "WHERE config_id = 2"])
+  judge("all inseparable", 1, sql=["UPDATE measured SET active_sms = NULL, reason = 'not separable'"])
+  judge("no row", 1, sql=["DELETE FROM measured WHERE config_id = 1"])
+  judge("straggle 4 % off", 1, sql=["UPDATE measured SET straggle_sms = straggle_sms * 1.04 WHERE config_id = 2"])
+  judge("straggle unknown", 1, sql=["UPDATE measured SET straggle_sms = NULL WHERE config_id = 2"])
+  judge("a profile that is shifted by two bins", 1,
+        sql=["UPDATE measured_profile SET active_sms = coalesce((SELECT p.active_sms FROM "
+             "measured_profile p WHERE p.config_id = measured_profile.config_id AND p.bin = "
+             "measured_profile.bin + 2), 0) WHERE config_id = 2"])
+  judge("a flat profile", 1, sql=["UPDATE measured_profile SET active_sms = 35 WHERE config_id = 2"])
+  judge("bins of 4 us", 1, sql=["DELETE FROM measured_profile WHERE bin % 2"])
+  judge("no profile", 1, sql=["DELETE FROM measured_profile"])
+  judge("samples dropped", 1, sql=["UPDATE sampler SET samples_dropped = 1"])
+  judge("no sampler", 1, sql=["DELETE FROM sampler"])
+  judge("sampler refused", 1,
+        sql=["UPDATE sampler SET state = 4, first_ns = NULL, last_ns = NULL, reason = 'not "
+             "permitted'"])
+  judge("not aligned", 1, sql=["UPDATE fold SET offset_ns = NULL, residual = NULL, reason = 'no offset fits'"])
+  judge("the class wrong, where that counts", 1, section="bound", sql=["UPDATE measured SET bound = 'memory'"])
+  judge("the class wrong, elsewhere", 0, sql=["UPDATE measured SET bound = 'memory'"])
+  judge("the class right", 0, section="bound")
+  judge("truth that was cut off", 3, cut=True)
+  text = judge("two streams as truth has them", 0, section="streams")
+  if "-v" in sys.argv:
+    print(text)
+  judge("streams: 6 % of the time alone is lost", 1, section="streams",
+        sql=["UPDATE measured SET time_ns = time_ns * 0.94"])
+  hardly = "UPDATE measured SET active_sms = NULL, reason = 'it hardly ran by itself'"
+  judge("streams: said to have hardly run by itself, which is not so", 1, section="streams", sql=[hardly])
+  judge("streams: joint SM-time 10 % off", 1, section="streams",
+        sql=["UPDATE measured SET joint_active_sms = joint_active_sms * 1.1"])
+  text = judge("profiled as truth has it", 0, "profiled", evidence="profiled")
+  if "-v" in sys.argv:
+    print(text)
+  judge("SM cycles 0.5 % off", 1, "profiled", evidence="profiled",
+        sql=["UPDATE profile_launch SET active_sum = active_sum * 1.005 WHERE launch_seq = 10"])
+  judge("profiled means 1 % off", 1, "profiled", evidence="profiled",
+        sql=["UPDATE measured SET active_sms = active_sms * 1.01"])
+  judge("nothing was profiled", 1, "profiled", evidence="profiled",
+        sql=["DELETE FROM profile_launch"])
+  judge("another program's launches", 3, "profiled", evidence="profiled", sql=["UPDATE launch_call SET grid_x = 5"])
+  text = judge_train("all measured", 0)
+  if "-v" in sys.argv:
+    print(text)
+  judge_train("5 points beside the ledger", 1, active=0.40)
+  judge_train("most time not measured", 1, sql=["DELETE FROM measured WHERE config_id = 2"])
+  judge_train("a little time not measured", 1, sql=["UPDATE measured SET reason = 'x' WHERE config_id = 1"])
+  judge_train("a residual of 2 %", 1, sql=["UPDATE fold SET residual = 0.02"])
+  text = judge_train("profiled, both agree", 0, evidence="profiled", expect="0 of them, with 0.0 %")
+  if "-v" in sys.argv:
+    print(text)
+  judge_train("profiled, one apart", 0, evidence="profiled", expect="1 of them, with",
+              sql=["UPDATE measured SET active_sms = active_sms + 2 WHERE config_id = 2"])
+  print(f"1..{tests}")
+  return failed > 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -1,0 +1,171 @@
+/*
+ * truth_streams.cuh - two streams whose kernels run beside each other, and the truth of it: which of
+ * a configuration's time it had to itself, which not, and how many SMs of the device were active then.
+ *
+ * Included by truth.cu alone, after truth_phase.cuh. One host thread.
+ */
+#ifndef TRUTH_STREAMS_CUH
+#define TRUTH_STREAMS_CUH
+
+/* SM-time of the device from its beginning up to any time: a line between the times that it changes. */
+struct active_sum {
+	std::vector<uint64_t> at_ns;
+	std::vector<double> until_sm_ns;
+
+	explicit active_sum(const activity &active)
+	{
+		std::vector<std::pair<uint64_t, int>> edges;
+		double sum = 0;
+		int sms = 0;
+
+		for (auto &sm : active.ns)
+			for (auto &i : sm) {
+				edges.push_back({i.start, 1});
+				edges.push_back({i.end, -1});
+			}
+		std::sort(edges.begin(), edges.end());
+		for (auto &edge : edges) {
+			if (!at_ns.empty())
+				sum += (double)sms * (double)(edge.first - at_ns.back());
+			sms += edge.second;
+			at_ns.push_back(edge.first);
+			until_sm_ns.push_back(sum);
+		}
+	}
+	double until(uint64_t ns) const
+	{
+		size_t i = std::upper_bound(at_ns.begin(), at_ns.end(), ns) - at_ns.begin();
+		double part;
+
+		if (i == 0)
+			return 0;
+		if (i == at_ns.size())
+			return until_sm_ns.back();
+		part = (double)(ns - at_ns[i - 1]) / (double)(at_ns[i] - at_ns[i - 1]);
+		return until_sm_ns[i - 1] + part * (until_sm_ns[i] - until_sm_ns[i - 1]);
+	}
+};
+
+/* Sums over all launches of a configuration. */
+struct stream_truth {
+	double alone_ns, alone_sm_ns, joint_ns, joint_sm_ns;
+};
+
+struct stream_launch {
+	uint64_t start_ns, end_ns;
+	int config;
+};
+
+/* Cuts time where a kernel starts or ends; each slice is that of one kernel, or of several. */
+static std::vector<stream_truth> share_time(const std::vector<stream_launch> &launches,
+                                            const active_sum &sum, size_t configs)
+{
+	std::vector<std::pair<uint64_t, int>> edges; /* +1 + launch, or -1 - launch */
+	std::vector<stream_truth> result(configs);
+	std::vector<int> running;
+	uint64_t before_ns = 0;
+
+	for (size_t i = 0; i < launches.size(); i++) {
+		edges.push_back({launches[i].start_ns, 1 + (int)i});
+		edges.push_back({launches[i].end_ns, -1 - (int)i});
+	}
+	std::sort(edges.begin(), edges.end());
+	for (auto &edge : edges) {
+		double ns = (double)(edge.first - before_ns);
+
+		if (!running.empty() && edge.first > before_ns) {
+			double sm_ns = sum.until(edge.first) - sum.until(before_ns);
+
+			for (int i : running) {
+				stream_truth &t = result[launches[i].config];
+
+				(running.size() > 1 ? t.joint_ns : t.alone_ns) += ns;
+				(running.size() > 1 ? t.joint_sm_ns : t.alone_sm_ns) += sm_ns;
+			}
+		}
+		before_ns = edge.first;
+		if (edge.second > 0)
+			running.push_back(edge.second - 1);
+		else
+			running.erase(std::find(running.begin(), running.end(), -edge.second - 1));
+	}
+	return result;
+}
+
+/* Six shapes on one stream in random order; with every third, one of the other six on a second. */
+static void queue_streams(const phase &p)
+{
+	cudaStream_t streams[2];
+	cudaEvent_t together;
+
+	CHECK(cudaEventCreateWithFlags(&together, cudaEventDisableTiming));
+	for (auto &stream : streams)
+		CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	for (size_t i = 0; i < p.order.size(); i++) {
+		bool is_second = p.order[i] % 2;
+
+		if (is_second) { /* not before what the first stream has run so far */
+			CHECK(cudaEventRecord(together, streams[0]));
+			CHECK(cudaStreamWaitEvent(streams[1], together, 0));
+		}
+		launch(p.configs[p.order[i]], p.where(i), streams[is_second]);
+	}
+	CHECK(cudaDeviceSynchronize());
+}
+
+/* Even shapes three times as often as odd ones, which are of the second stream. */
+static std::vector<int> streams_order(int shapes, int repeats)
+{
+	std::vector<int> first, second, order;
+
+	for (int i = 0; i < repeats; i++)
+		for (int c = 0; c < shapes; c += 2)
+			first.push_back(c);
+	for (int i = 0; i < repeats / 3; i++)
+		for (int c = 1; c < shapes; c += 2)
+			second.push_back(c);
+	shuffle(first);
+	shuffle(second);
+	for (size_t i = 0; i < first.size(); i++) {
+		if (i % 3 == 0 && i / 3 < second.size())
+			order.push_back(second[i / 3]);
+		order.push_back(first[i]);
+	}
+	return order;
+}
+
+static void run_streams(const arguments &a)
+{
+	std::vector<config> configs = twelve_shapes();
+	phase p(configs, streams_order((int)configs.size(), a.count), 0);
+	std::vector<stream_launch> launches;
+	std::vector<stream_truth> truths;
+	activity active;
+
+	allocate_records();
+	warm_up(configs);
+	await_sampler();
+	queue_streams(p);
+	p.fetch();
+	for (size_t i = 0; i < p.order.size(); i++) {
+		const block_record *records = &p.records[p.place[i]];
+		int grid = configs[p.order[i]].grid;
+		truth t = truth_of(records, grid);
+
+		launches.push_back({t.first_ns, t.first_ns + t.dur_ns, p.order[i]});
+		for (int b = 0; b < grid; b++)
+			active.add(records[b]);
+	}
+	active.join();
+	truths = share_time(launches, active_sum(active), configs.size());
+	printf("#stream\tsection\tkernel\tgrid\tblock\tsmem_bytes\tsms\tlaunches\talone_ns\talone_"
+	       "sm_ns\t"
+	       "joint_ns\tjoint_sm_ns\n");
+	for (size_t c = 0; c < configs.size(); c++)
+		printf("stream\tstreams\ttruth_%s\t%d\t%d\t%d\t%d\t%lld\t%.0f\t%.0f\t%.0f\t%.0f\n",
+		       kind_names[configs[c].kind], configs[c].grid, configs[c].threads,
+		       configs[c].smem_bytes, state.sms, p.launches[c], truths[c].alone_ns,
+		       truths[c].alone_sm_ns, truths[c].joint_ns, truths[c].joint_sm_ns);
+}
+
+#endif /* TRUTH_STREAMS_CUH */
