@@ -82,7 +82,6 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(measured, config_id, config_id, config),
         REFERENCE(measured_profile, config_id, config_id, measured),
         REFERENCE(profile_launch, launch_seq, process_id, proc),
-        REFERENCE(profile_sm, launch_seq, process_id, proc),
         REFERENCE(profile_count, process_id, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e LEFT JOIN " GRAPH_LAUNCHES
