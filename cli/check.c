@@ -88,10 +88,9 @@ static const char have_sql[] = "SELECT count(*), (SELECT group_concat(name || ' 
 static bool is_of_later_version(const struct wt_check *check, const char *name)
 {
 	static const char *const names[] = {
-	        "config_stat", "kernel_share", "config_idle",      "kernel_idle",
-	        "sampler",     "sample_chunk", "sm_bucket",        "gpu_state",
-	        "fold",        "measured",     "measured_profile", "profile_launch",
-	        "sm_active",    "profile_count",    "sweep",
+	        "config_stat",      "kernel_share",   "config_idle", "kernel_idle",   "sampler",
+	        "sample_chunk",     "sm_bucket",      "gpu_state",   "fold",          "measured",
+	        "measured_profile", "profile_launch", "sm_active",   "profile_count", "sweep",
 	        "launch",
 	};
 	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
