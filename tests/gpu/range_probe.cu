@@ -123,7 +123,8 @@ static void enable(bool is_row)
 
 	enable.ctx = state.context;
 	CHECK_CUPTI(cuptiRangeProfilerEnable(&enable));
-	state.profiler = size.pRangeProfilerObject = set.pRangeProfilerObject = enable.pRangeProfilerObject;
+	state.profiler = size.pRangeProfilerObject = set.pRangeProfilerObject =
+	        enable.pRangeProfilerObject;
 	size.pMetricNames = (const char **)metrics;
 	size.numMetrics = 2;
 	size.maxNumOfRanges = size.maxNumRangeTreeNodes = 4;
@@ -154,7 +155,8 @@ static void disable()
 static void launch(const shape &s, int times)
 {
 	for (int i = 0; i < times; i++)
-		truth_clock<<<s.grid, s.threads>>>(state.records + (size_t)i * s.grid, s.cycles, 0, 0);
+		truth_clock<<<s.grid, s.threads>>>(state.records + (size_t)i * s.grid, s.cycles, 0,
+		                                   0);
 	CHECK(cudaGetLastError());
 }
 
@@ -260,11 +262,13 @@ int main()
 				double cycles = count(s, times, is_row);
 				truth blocks = sum_blocks(s, times);
 
-				printf("%s grid %4d x %4d, %6.2f us on an SM: active %.0f cycles, blocks %.0f (%.3f "
+				printf("%s grid %4d x %4d, %6.2f us on an SM: active %.0f cycles, "
+				       "blocks %.0f (%.3f "
 				       "GHz): %+.2f %%, %+.0f cycles per SM and launch\n",
 				       is_row ? "row of 200" : "by itself ", s.grid, s.threads,
-				       blocks.ns / blocks.sms / 1e3, cycles / times, blocks.cycles / times,
-				       blocks.cycles / blocks.ns, 100 * (cycles / blocks.cycles - 1),
+				       blocks.ns / blocks.sms / 1e3, cycles / times,
+				       blocks.cycles / times, blocks.cycles / blocks.ns,
+				       100 * (cycles / blocks.cycles - 1),
 				       (cycles - blocks.cycles) / blocks.sms);
 			}
 		}
