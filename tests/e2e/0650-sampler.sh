@@ -65,6 +65,8 @@ is "$(sql "SELECT count(DISTINCT samples BETWEEN 199 AND 201) FROM sm_bucket WHE
   "intervals of 50 and 47 us take turns"
 is "$(sql "SELECT round(min(sm_clock_mhz)), round(max(sm_clock_mhz)) FROM sm_bucket WHERE sampled_ns > 5000000")" "1980.0|1980.0" "the SM clock"
 ok "resident warps are known" [ "$(sql "SELECT max(warps_per_sm) > 0.5 FROM sm_bucket")" = 1 ]
+is "$(sql "SELECT count(*) > 0, max(abs(tensor_share / active_avg - 0.25)) < 0.001 FROM sm_bucket WHERE tensor_share IS NOT NULL AND active_avg > 0.05")" \
+  "1|1" "the tensor pipe worked a quarter of the active time, as its kernels have it"
 
 # ---- where decoding begins the image anew; and what NVML says, if it is there
 export WTFAKE_TRUTH="$work/truth.anew"

@@ -59,7 +59,8 @@ static bool is_missing(const char *name)
 
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup)
 {
-	static const char *const rollups[PROF_ROLLUPS] = {".avg", ".min", ".max", ".sum"};
+	static const char *const rollups[PROF_ROLLUPS] = {".avg", ".min", ".max", ".sum",
+	                                                  ".avg.pct_of_peak_sustained_elapsed"};
 
 	for (size_t i = 0; name && i < METRIC_COUNT; i++) {
 		size_t length = strlen(metrics[i].name);
@@ -68,7 +69,8 @@ bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rol
 			continue;
 		for (int k = 0; k < PROF_ROLLUPS; k++) {
 			if (strcmp(name + length, rollups[k]) ||
-			    (!metrics[i].has_average && k != PROF_SUM))
+			    (!metrics[i].has_average && k != PROF_SUM) ||
+			    (k == PROF_OF_PEAK && metrics[i].counter != PROF_TENSOR_ACTIVE))
 				continue;
 			*ret_counter = metrics[i].counter;
 			*ret_rollup = (enum prof_rollup)k;
@@ -152,6 +154,17 @@ void prof_row_add(struct prof_row *row, enum prof_counter counter, double value,
 		v[PROF_MIN] = value;
 	if (is_first || value > v[PROF_MAX])
 		v[PROF_MAX] = value;
+}
+
+void prof_row_finish(struct prof_row *row, int sms)
+{
+	double peak = row->value[PROF_CYCLES_ELAPSED][PROF_SUM] * PROF_TENSOR_PER_CYCLE;
+
+	for (int counter = 0; counter < PROF_COUNTERS; counter++)
+		row->value[counter][PROF_AVG] = row->value[counter][PROF_SUM] / sms;
+	if (peak > 0)
+		row->value[PROF_TENSOR_ACTIVE][PROF_OF_PEAK] =
+		        row->value[PROF_TENSOR_ACTIVE][PROF_SUM] * 100 / peak;
 }
 
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set)
@@ -436,7 +449,8 @@ static wtcupti_result base_metrics(const char *call, struct wtcupti_host_get_bas
 
 static wtcupti_result sub_metrics(const char *call, struct wtcupti_host_get_sub_metrics *p)
 {
-	static const char *names[] = {".avg", ".min", ".max", ".sum"};
+	static const char *names[] = {".avg", ".min", ".max", ".sum",
+	                              ".avg.pct_of_peak_sustained_elapsed"};
 
 	object_of(call, p->object);
 	for (size_t i = 0; p->name && i < METRIC_COUNT; i++) {
