@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fake/cupti_prof.h"
 
@@ -413,6 +414,20 @@ static wtcupti_result passes(const char *call, struct wtcupti_host_get_num_of_pa
 	return WTCUPTI_SUCCESS;
 }
 
+/* WTFAKE_EVALUATE_NS: CPU time that an evaluation takes (5 to 20 us on an H200). */
+static void take_cpu(int64_t ns)
+{
+	struct timespec now;
+	int64_t end_ns = 0;
+
+	while (ns > 0) {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		if (!end_ns)
+			end_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec + ns;
+		ns = end_ns - (now.tv_sec * INT64_C(1000000000) + now.tv_nsec);
+	}
+}
+
 static wtcupti_result evaluate(const char *call, struct wtcupti_host_evaluate_to_gpu_values *p)
 {
 	const struct wtcupti_host_object *o = object_of(call, p->object);
@@ -431,6 +446,7 @@ static wtcupti_result evaluate(const char *call, struct wtcupti_host_evaluate_to
 			prof_die("%s: %s was not configured", call, p->names[i]);
 		p->values[i] = prof_rows(data)[p->index].value[counter][rollup];
 	}
+	take_cpu(fake_env_i64("WTFAKE_EVALUATE_NS", 0));
 	return WTCUPTI_SUCCESS;
 }
 
