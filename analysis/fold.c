@@ -25,7 +25,7 @@ int wt_fold_create(const struct wt_fold_options *options, struct wt_fold **ret_f
 	if (!options)
 		options = &none;
 	if (!options->sm_count || options->bin_ns < 0 || options->offset_max_ns < 0 ||
-	    options->split_ns < 0 || options->bins_max > 4096)
+	    options->split_ns < 0 || options->ramp_ns < 0 || options->bins_max > 4096)
 		return -EINVAL;
 	fold = calloc(1, sizeof(*fold));
 	if (!fold)
@@ -132,8 +132,8 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size_t count,
                    int64_t start_ns, int64_t end_ns, bool do_count)
 {
-	int err = fold_segments_build(&fold->segments, &fold->blocks, kernels, count,
-	                              fold->options.split_ns);
+	int err =
+	        fold_segments_build(&fold->segments, &fold->blocks, kernels, count, &fold->options);
 
 	if (err)
 		return err;
@@ -154,6 +154,8 @@ static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, s
 		block = &fold->blocks.all[fold->blocks.of_config[kernels[i].config]];
 		if (kernels[i].start_ns > block->last_start_ns) {
 			block->launches++;
+			block->recorded_ns += (double)(kernels[i].end_ns - kernels[i].start_ns);
+			block->busy_ns += (double)fold_busy_ns(&fold->options, &kernels[i]);
 			block->last_start_ns = kernels[i].start_ns;
 		}
 	}

@@ -13,8 +13,10 @@
 #include "daemon/folds.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "analysis/evidence.h"
 #include "schema/wt_samples.h"
 
 #define MARGIN_NS (100 * INT64_C(1000)) /* fold.h: offset_max_ns, and a little */
@@ -89,6 +91,7 @@ void wt_folds_fini(struct wt_run *run)
 static int add_device(struct wt_run *run, int64_t device_id)
 {
 	struct wt_device_fold **at = &run->folds->devices, *device;
+	const struct wt_device *known = wt_configs_device_of(run, device_id);
 	struct wt_fold_options options = {0};
 	int err;
 
@@ -96,7 +99,8 @@ static int add_device(struct wt_run *run, int64_t device_id)
 		at = &(*at)->next;
 	if (*at)
 		return 0;
-	options.sm_count = (uint32_t)wt_configs_device_of(run, device_id)->sm_count;
+	options.sm_count = (uint32_t)known->sm_count;
+	options.ramp_ns = llround(wt_evidence_ramp_ns(known->cc_major, known->cc_minor));
 	if (!options.sm_count || options.sm_count > INT32_MAX)
 		return 0; /* shares of an unknown number of SMs are no SMs */
 	device = calloc(1, sizeof(*device));
