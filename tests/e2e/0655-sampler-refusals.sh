@@ -49,7 +49,7 @@ WTFAKE_FAIL='cuptiPmSamplingSetConfig:*:999' refused 9 "CUPTI failed (code 999)"
 WTFAKE_FAIL='cuptiPmSamplingStart:*:7' refused 9 "CUPTI failed (code 7)" "start fails"
 WTFAKE_NO_METRICS=sm__cycles_active refused 9 "CUPTI failed (code 17)" "no such metric"
 WTFAKE_PM_BUFFER_SAMPLES=40 give_up
-is "$(sql "SELECT state, overflows FROM sampler")" "8|3" "overflow: given up after three"
+is "$(sql "SELECT state, overflows, reason FROM sampler")" "8|3|the hardware's buffer ran over three times in a row: given up" "overflow: given up after three"
 is "$(sql "SELECT launches_attempted > 0, unexplained FROM loss")" "1|0" "overflow: the run is whole"
 WAVETAP_SAMPLER=$work/nothing give_up
 ok "no sampler: the summary says why" grep -q 'counters: off, because .*wavetap-sampler was not found (set WAVETAP_SAMPLER' "$work/err"
