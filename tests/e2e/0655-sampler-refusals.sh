@@ -58,6 +58,10 @@ WTFAKE_SLOW=cuptiPmSamplingDecodeData:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=1000 g
 is "$(sql "SELECT state FROM sampler")" 7 "decoding hangs: given up"
 WTFAKE_SLOW=cuptiPmSamplingDisable:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=2000 demo 3
 is "$(sql "SELECT state, samples_stored > 1000 FROM sampler")" "7|1" "giving the counters back hangs: given up, with its samples"
+for call in SetConfig Start; do
+  WTFAKE_FAIL=cuptiPmSampling$call:2:999 demo 3
+  is "$(sql "SELECT state, samples_stored > 1000, overflows FROM sampler")" "2|1|0" "the second $call fails: set up anew, it goes on"
+done
 
 # ---- fewer counters in one pass
 WTFAKE_NO_METRICS=sm__warps_active,sm__pipe_tensor_cycles_active,sm__pipe_tensor_op_hmma_cycles_active,dram__bytes_read demo 2
