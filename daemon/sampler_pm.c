@@ -21,6 +21,7 @@
 #define HARDWARE_BYTES_MIN ((size_t)16 << 20)
 #define IMAGE_BYTES ((size_t)16 << 20) /* about */
 #define IMAGE_SAMPLES 1024u /* at most */
+#define ROUNDS_MAX 8 /* full images at a time, while more samples come: a stretch has to end */
 #define MIN_MAX_EVERY 4u /* samples */
 
 /* ---- failing */
@@ -453,6 +454,7 @@ enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
                                    void *opaque)
 {
 	bool is_overflow = false, is_full;
+	int rounds = 0;
 
 	do {
 		struct wtcupti_pm_decode_data decode = {.struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
@@ -475,7 +477,7 @@ enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
 			state = empty_image(pm);
 		if (state)
 			return state;
-	} while (is_full);
+	} while (is_full && (!pm->is_running || ++rounds < ROUNDS_MAX));
 	pm->is_overflown |= is_overflow;
 	return is_overflow ? WT_SAMPLER_OVERFLOW : WT_SAMPLER_SAMPLING;
 }
