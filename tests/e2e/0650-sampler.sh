@@ -90,7 +90,7 @@ settle
 is "$(sql "SELECT state, interval_ns FROM sampler")" "2|20000" "--sample 20us"
 ok "which the summary says: $(tail -n 1 "$work/err")" grep -q '^counters every 20.0us (wavetap-sampler, ' "$work/err"
 # 17 us of CPU for an evaluation and a second one of each fourth sample: about what an H200 takes.
-WTFAKE_EVALUATE_NS=17000 demo 6
+WTFAKE_EVALUATE_NS=17000 demo 8
 settle
 is "$(sql "SELECT state, interval_ns, overflows FROM sampler")" "2|50000|0" "auto, where a sample costs 25 us"
 ok "a third of a core is kept to: $(tail -n 1 "$work/err")" grep -Eq '^counters every ([6-9]|1[0-4])[0-9].0us \(wavetap-sampler, 0\.[2-6][0-9] of a core\)' "$work/err"

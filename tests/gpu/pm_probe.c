@@ -465,9 +465,9 @@ static bool measure_work(struct pm *pm, const struct work *work, const char *wha
 	       "s; "
 	       "SM clock %.0f MHz\n",
 	       "work", what, tally.sum[0] / elapsed, tally.sum[1] / elapsed, tally.sum[2] / elapsed,
-	       tally.sum[4] / elapsed, tally.sum[5] / elapsed, tally.sum[8] / elapsed / work->sms,
-	       tally.sum[6] / 1e9, tally.sum[7] / 1e9, bytes / 1e9, seconds,
-	       elapsed / seconds / 1e6);
+	       tally.sum[4] / elapsed, tally.sum[5] / 100 / (double)tally.samples,
+	       tally.sum[8] / elapsed / work->sms, tally.sum[6] / 1e9, tally.sum[7] / 1e9,
+	       bytes / 1e9, seconds, elapsed / seconds / 1e6);
 	fflush(stdout);
 	return drain_for(pm, &rest, 20000, 0);
 }
