@@ -7,6 +7,7 @@ e2e_tests = \
 	tests/e2e/0530-containers.sh \
 	tests/e2e/0535-leaving.sh \
 	tests/e2e/0100-left-alone.sh \
+	tests/e2e/0120-odd-hosts.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \
 	tests/e2e/0250-devices.sh \
@@ -38,3 +39,4 @@ check_PROGRAMS += tests/fake/app_guest
 tests_fake_app_guest_SOURCES = tests/fake/app_guest.c $(fake_app_driver)
 check_PROGRAMS += tests/fake/app_late
 tests_fake_app_late_SOURCES = tests/fake/app_late.c $(fake_app_driver)
+include tests/hosts/local.mk
