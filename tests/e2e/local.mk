@@ -7,7 +7,7 @@ e2e_tests = \
 	tests/e2e/0530-containers.sh \
 	tests/e2e/0535-leaving.sh \
 	tests/e2e/0100-left-alone.sh \
-	tests/e2e/0120-odd-hosts.sh \
+	tests/e2e/0120-odd-hosts.sh tests/e2e/0130-driver-calls.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \
 	tests/e2e/0250-devices.sh \
