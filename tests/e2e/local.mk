@@ -13,7 +13,7 @@ e2e_tests = \
 	tests/e2e/0250-devices.sh \
 	tests/e2e/0260-run-keys.sh \
 	tests/e2e/0300-endings.sh \
-	tests/e2e/0400-kill9.sh tests/e2e/0410-late.sh \
+	tests/e2e/0400-kill9.sh tests/e2e/0410-late.sh tests/e2e/0420-held-up.sh \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0505-cupti-faults.sh tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0520-clocks.sh \
