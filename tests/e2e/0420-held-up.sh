@@ -129,6 +129,44 @@ for mask in 000 077 777; do
   is "$(sqlite3 "$work"/mode/data/runs/*.db "SELECT launches_stored FROM loss")" 2000 "umask $mask: and recorded"
 done
 
+# ---- a file system between hosts: no journal in shared memory, and the same books, kills or not
+cat >"$work/network.c" <<'C'
+#include <sys/vfs.h>
+int statfs(const char *path, struct statfs *fs)
+{
+	(void)path;
+	*fs = (struct statfs){.f_type = 0x6969, .f_bsize = 4096, .f_blocks = 1 << 21, .f_bfree = 1 << 20, .f_bavail = 1 << 20};
+	return 0;
+}
+C
+if ${CC:-cc} -shared -fPIC -o "$work/network.so" "$work/network.c" 2>/dev/null; then
+  # One that was just killed may hold its lock for a moment yet.
+  on_network() {
+    LD_PRELOAD=$work/network.so "$top_builddir/wavetapd" --idle 60 >/dev/null 2>&1
+    is_served
+  }
+  ok "a daemon on a network file system" until_true on_network
+  LD_PRELOAD=$library WAVETAP_SPAWN=0 WAVETAP_RUN=network "$app" --launches 1200 --rate 400 >"$work/out" 2>&1 &
+  program=$!
+  for n in 1 2 3; do
+    has_network() { [ "$(of network "SELECT launches_stored > $n * 100 FROM loss")" = 1 ]; }
+    ok "network: it writes" until_true has_network
+    ok "network: and no journal lies in shared memory" test -z "$(find "$data/runs" -name "$(basename "$(file_of network)")-shm")"
+    kill -9 "$(daemon_pid)"
+    ok "network: another daemon" until_true on_network
+  done
+  wait "$program"
+  has_network() { [ "$(of network "SELECT state FROM loss")" = finished ]; }
+  ok "network: the end is stored" until_true has_network
+  is "$(of network "SELECT launches_attempted, launches_stored, kernels, unexplained, (SELECT count(*) FROM launch_call) FROM loss")" \
+    "1200|1200|1200|0|1200" "network: the daemon killed three times, nothing lost, nothing twice"
+  is "$(of network "SELECT value LIKE 'delete%' FROM meta WHERE key = 'journal'")|$(of network "PRAGMA journal_mode")" "1|delete" \
+    "network: the run file says which journal it has"
+  stop_daemon
+else
+  echo "# no compiler here: a network file system was not tested"
+fi
+
 # ---- files of strangers under names like ours: links, pipes, folders, another user's
 prefix=$shm/wavetap-$(id -u)-$("$top_builddir/tests/unit/make_run" hash "$data")
 echo keep >"$work/theirs"

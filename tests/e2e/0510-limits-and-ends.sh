@@ -32,6 +32,26 @@ WAVETAP_RUN=few tap "$app" --launches 50 >/dev/null
 ok "everything is stored after a program with 16 descriptors" settle
 is "$(sql "SELECT count(*), sum(launches_linked), sum(unexplained) FROM loss")" "2|150|0" "both programs are recorded"
 
+# Shared memory is charged to the job's cgroup: the usual segment fits into a small one.
+group=
+if [ "$(id -u)" = 0 ]; then
+  for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+    [ -z "$group" ] && [ -e "$root/cgroup.procs" ] && mkdir "$root/wt-e2e.$$" 2>/dev/null && group=$root/wt-e2e.$$
+  done
+fi
+if [ -n "$group" ] && { echo 67108864 >"$group/memory.max" || echo 67108864 >"$group/memory.limit_in_bytes"; } 2>/dev/null; then
+  WAVETAP_RUN=group sh -c 'echo $$ >"$1/cgroup.procs" && LD_PRELOAD=$2 exec "$3" --launches 20000 --threads 2 --us 1' sh \
+    "$group" "$library" "$app" >"$work/tap.out" 2>"$work/tap.err"
+  is "$?|$(cat "$work/tap.err")" "0|" "memory limited to 64 MiB: the program ends well"
+  settle
+  is "$(sql "SELECT launches_attempted, unexplained FROM loss")" "40000|0" "and is recorded"
+  ok "the limit was in force" test "$(cat "$group/memory.peak" "$group/memory.max_usage_in_bytes" 2>/dev/null || true)" -gt 0
+  echo "# bytes at most: $(cat "$group/memory.peak" "$group/memory.max_usage_in_bytes" 2>/dev/null)"
+else
+  echo "# no memory cgroup can be made here: not tested in one"
+fi
+[ -z "$group" ] || rmdir "$group" 2>/dev/null
+
 cat >"$work/ends.c" <<'C'
 #include <dlfcn.h>
 #include <pthread.h>
