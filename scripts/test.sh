@@ -51,9 +51,9 @@ grep -hE '^SKIP:' check.out | sort -u || true
 # Of the whole suite: what tests/HAZARDS.md counts on has to have run.
 missing=0
 if [ -z "${WT_TESTS:-}" ] && ! grep -q '^WT_PROGRAMS_TRUE = #' Makefile; then
-  sh "$top/scripts/hazards.sh" not-run "$top/tests/HAZARDS.md" check.out | sed 's/^/named in tests\/HAZARDS.md, and did not run: /' >not-run
-  cat not-run
-  missing=$(wc -l <not-run)
+  sh "$top/scripts/hazards.sh" not-run "$top/tests/HAZARDS.md" check.out | sed 's/^/named in tests\/HAZARDS.md, and did not run: /' >not-run.out
+  cat not-run.out
+  missing=$(wc -l <not-run.out)
 fi
 awk -v missing="$missing" '
   /^# PASS:/ { pass += $3 } /^# XFAIL:/ { pass += $3 } /^# SKIP:/ { skip += $3 }
