@@ -49,6 +49,21 @@ cat "$tmp/diff"
 [ ! -s "$tmp/diff" ]
 ok $? "exports are the hook list and nothing else"
 
+# The launch family as cuda.h has it, with the twins for per-thread streams, is on the list.
+header=$(sed -n 's/^CUDA_INCLUDE = \(..*\)$/\1/p' "${top_builddir:-.}/Makefile" 2>/dev/null)/cuda.h
+if [ -r "$header" ]; then
+	{
+		grep -oE 'CUDAAPI +cu(Launch|GraphLaunch)[A-Za-z0-9_]* *\(' "$header" | sed 's/CUDAAPI *//; s/ *(//'
+		sed -nE 's/^ *# *define +(cu(Launch|GraphLaunch)[A-Za-z0-9_]*) +__CUDA_API_PTSZ.*/\1_ptsz/p' "$header"
+	} | sort -u >"$tmp/family"
+	sort "$tmp/want" | comm -23 "$tmp/family" - | sed 's/^/# not hooked: /' >"$tmp/missing"
+	cat "$tmp/missing"
+	[ "$(wc -l <"$tmp/family")" -gt 10 ] && [ ! -s "$tmp/missing" ]
+	ok $? "every launch call of cuda.h is on the list"
+else
+	ok 0 "every launch call of cuda.h is on the list # SKIP configure found no CUDA headers"
+fi
+
 # An unversioned dlsym answers dlsym@GLIBC_2.2.5 and dlsym@GLIBC_2.34 alike.
 [ "$("$NM" -D --defined-only "$lib" | grep -c ' dlsym$')" -eq 1 ]
 ok $? "dlsym has no version"
