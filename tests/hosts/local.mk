@@ -6,7 +6,8 @@ check_PROGRAMS += \
 	tests/hosts/odd_hook.so \
 	tests/hosts/odd_host \
 	tests/hosts/odd_library.so \
-	tests/hosts/odd_linked
+	tests/hosts/odd_linked \
+	tests/hosts/odd_refuse
 
 tests_hosts_libcuda_so_1_SOURCES = tests/hosts/odd_driver.c tests/hosts/odd.h
 tests_hosts_libcuda_so_1_CFLAGS = $(fake_cflags)
@@ -27,3 +28,4 @@ tests_hosts_odd_host_LDFLAGS = $(AM_LDFLAGS) -Wl,--no-as-needed
 tests_hosts_odd_host_LDADD = tests/hosts/odd_library.so
 tests_hosts_odd_linked_SOURCES = tests/hosts/odd_linked.c tests/hosts/odd.h
 tests_hosts_odd_linked_LDADD = tests/hosts/libcuda.so.1
+tests_hosts_odd_refuse_SOURCES = tests/hosts/odd_refuse.c
