@@ -109,6 +109,7 @@ void wt_derive_sweep(const struct wt_wave_launch *config_launch, int64_t device_
 	*ret_facts = (struct wt_sweep_facts){
 	        .underfill_sms = wave.underfill_sm_ns,
 	        .unjudged_sms = wave.unjudged_sm_ns,
+	        .device_sms = (uint32_t)device_sms,
 	        .sms = wt_sweep_occupied_sms(
 	                launch.sm_count, device_sms, wave.resident_blocks,
 	                wave.grid_blocks > INT64_MAX ? INT64_MAX : (int64_t)wave.grid_blocks),
@@ -124,9 +125,26 @@ static int64_t sm_time(int64_t time_ns, int64_t sms)
 	return __builtin_mul_overflow(time_ns, sms, &sm_ns) ? INT64_MAX : sm_ns;
 }
 
+void wt_derive_beside(const struct wt_sweep_facts *facts, bool is_judged, int64_t time_ns,
+                      const struct wt_sweep_share *share, struct wt_beside *ret_beside)
+{
+	int64_t own_sm_ns = sm_time(share->alone_ns, facts->sms);
+	int64_t rest_sm_ns = sm_time(share->alone_ns, (int64_t)facts->device_sms - facts->sms);
+
+	*ret_beside = (struct wt_beside){
+	        .time_ns = time_ns - share->alone_ns,
+	        .active_sm_ns =
+	                share->active_sm_ns - (is_judged ? own_sm_ns - share->alone_wave_sm_ns : 0),
+	        .underfill_sm_ns = share->underfill_sm_ns - rest_sm_ns,
+	        .wave_sm_ns = share->wave_sm_ns - share->alone_wave_sm_ns,
+	        .wave_max_sm_ns = share->wave_max_sm_ns - share->alone_wave_max_sm_ns,
+	        .unjudged_sm_ns = share->unjudged_sm_ns - (is_judged ? 0 : own_sm_ns),
+	};
+}
+
 bool wt_derive_share(const struct wt_sweep_facts *facts, const struct wt_overlap_kernel *kernel,
                      const struct wt_sweep_share *share, struct wt_idle *ret_share,
-                     struct wt_idle *ret_more)
+                     struct wt_idle *ret_more, struct wt_beside *ret_beside)
 {
 	int64_t time_ns = kernel->end_ns - kernel->start_ns;
 
@@ -141,8 +159,9 @@ bool wt_derive_share(const struct wt_sweep_facts *facts, const struct wt_overlap
 	                (kernel->is_judged ? 0 : sm_time(time_ns, facts->unjudged_sms)),
 	        share->comm_sm_ns,
 	};
-	return ret_more->underfill_sm_ns || ret_more->wave_sm_ns || ret_more->wave_max_sm_ns ||
-	       ret_more->unjudged_sm_ns || ret_more->comm_sm_ns;
+	wt_derive_beside(facts, kernel->is_judged, time_ns, share, ret_beside);
+	return ret_beside->time_ns || ret_more->underfill_sm_ns || ret_more->wave_sm_ns ||
+	       ret_more->wave_max_sm_ns || ret_more->unjudged_sm_ns || ret_more->comm_sm_ns;
 }
 
 /* ---- rollups */
@@ -198,11 +217,18 @@ static void adjust(int64_t *sum, int64_t more)
 		*sum = add_saturated(*sum, more);
 }
 
-void wt_stat_adjust(struct wt_stat *stat, const struct wt_idle *more)
+void wt_stat_adjust(struct wt_stat *stat, const struct wt_idle *more,
+                    const struct wt_beside *beside)
 {
 	adjust(&stat->underfill_sm_ns, more->underfill_sm_ns);
 	adjust(&stat->wave_sm_ns, more->wave_sm_ns);
 	adjust(&stat->wave_max_sm_ns, more->wave_max_sm_ns);
 	adjust(&stat->unjudged_sm_ns, more->unjudged_sm_ns);
 	adjust(&stat->comm_sm_ns, more->comm_sm_ns);
+	adjust(&stat->beside.time_ns, beside->time_ns);
+	adjust(&stat->beside.active_sm_ns, beside->active_sm_ns);
+	adjust(&stat->beside.underfill_sm_ns, beside->underfill_sm_ns);
+	adjust(&stat->beside.wave_sm_ns, beside->wave_sm_ns);
+	adjust(&stat->beside.wave_max_sm_ns, beside->wave_max_sm_ns);
+	adjust(&stat->beside.unjudged_sm_ns, beside->unjudged_sm_ns);
 }

@@ -16,7 +16,7 @@
 #include "schema/wt_device.h"
 
 /* Kept in a run file as meta.analysis_version; raised when equal input gives other numbers. */
-#define WT_ANALYSIS_VERSION 2
+#define WT_ANALYSIS_VERSION 3
 
 /* Launch configuration: compared and hashed as bytes. */
 struct wt_config_key {
@@ -62,6 +62,7 @@ void wt_derive_exec(const struct wt_wave_launch *launch, int64_t start_ns, int64
 /* What kernels of a configuration are to the sweep of their device; per ns of one by itself. */
 struct wt_sweep_facts {
 	int64_t underfill_sms, unjudged_sms;
+	uint32_t device_sms; /* 0: not known, like the next one */
 	uint32_t sms; /* it can occupy; 0: the device's SMs are not known */
 	bool is_collective;
 };
@@ -74,10 +75,20 @@ struct wt_idle {
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, comm_sm_ns;
 };
 
+/* What others beside it changed, or may have: that no measurement of it by itself stands for. */
+struct wt_beside {
+	int64_t time_ns;
+	int64_t active_sm_ns, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
+};
+
+/* Of a kernel that was swept: what it had, less what it had by itself. */
+void wt_derive_beside(const struct wt_sweep_facts *facts, bool is_judged, int64_t time_ns,
+                      const struct wt_sweep_share *share, struct wt_beside *ret_beside);
+
 /* Does a kernel's share differ from what it has by itself? Then by *ret_more. */
 bool wt_derive_share(const struct wt_sweep_facts *facts, const struct wt_overlap_kernel *kernel,
                      const struct wt_sweep_share *share, struct wt_idle *ret_share,
-                     struct wt_idle *ret_more);
+                     struct wt_idle *ret_more, struct wt_beside *ret_beside);
 
 /* A row of `config_stat`: kernels of one process and configuration, inside graphs or not. */
 struct wt_stat {
@@ -88,6 +99,7 @@ struct wt_stat {
 	double m2_ns2;
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns;
 	int64_t comm_sm_ns;
+	struct wt_beside beside; /* part of the above */
 };
 
 void wt_stat_init(struct wt_stat *ret_stat, int64_t config_id, bool in_graph);
@@ -100,6 +112,7 @@ void wt_stat_add(struct wt_stat *stat, int64_t start_ns, int64_t end_ns,
                  const struct wt_wave_result *wave);
 
 /* A kernel that was added has that much more. A sum that is saturated stays. */
-void wt_stat_adjust(struct wt_stat *stat, const struct wt_idle *more);
+void wt_stat_adjust(struct wt_stat *stat, const struct wt_idle *more,
+                    const struct wt_beside *beside);
 
 #endif /* WT_DERIVE_H */

@@ -3,21 +3,25 @@
  * is split into underfill, wave, straggle and ramp. The only place with such rules.
  *
  * RULES
- * 1. A measurement stands before the model where its error is at most WT_EVIDENCE_ERROR_MAX of the SMs
- *    (or of the idle SMs, if that is more), and it saw the kernel by itself. Of two, the one with the
- *    smaller error; profiled when they are equal. The other one is kept and compared.
+ * 1. A measurement stands before the model where its error is at most WT_EVIDENCE_ERROR_MAX of the
+ *    SMs, and it saw the kernel by itself. Of two, the one with the smaller error; profiled when they
+ *    are equal. The other one is kept and compared.
  * 2. Of measured idle SMs (S - active), in this order, each at most what is left:
  *      underfill  as the model: S less the SMs in reach of the grid
  *      ramp       launch and drain inside the recorded interval: a time of the device type, see
  *                 wt_evidence_ramp_ns(), on the SMs in reach. Not known for a device: 0, in straggle
  *      wave       the model's form for the kernel's class: compute -> shared, memory -> the greatest
  *                 of independent and jitter, latency -> independent; class not known: the least form.
- *                 Where the model judges nothing (persistent, cooperative): 0
+ *                 Of the time that the ramp leaves, for in it no block runs. Where the model judges
+ *                 nothing (persistent, cooperative): 0
  *      straggle   the rest
  * 3. Model and measurement disagree where the model's active SMs, taken between wave and wave_max,
  *    with ramp, lie outside active +- error; two measurements where they differ by more than both
  *    errors together. Disagreement is shown, not averaged.
- * 4. Kernels beside each other: the joint active SMs stand for the unjudged time of each.
+ * 4. Kernels beside each other: the joint active SMs stand for the unjudged time of each; SMs idle
+ *    meanwhile are straggle, since no geometry says whose they are.
+ * 5. While only collectives run, measured or not, the SMs they leave are `comm`: the model stands.
+ * 6. A measurement too coarse for rule 1 may still tell the class: the model then has its form.
  *
  * Rates are mean SMs over the kernel's duration, so that any number of launches has rate x time.
  * Pure; any thread.
@@ -47,6 +51,10 @@ const char *wt_bound_name(enum wt_bound bound);
  *   tensor_share       of the active SM-time in which the tensor pipe worked
  *   dram_share         of the device's peak bandwidth
  *   issue_share        of issue slots, if known
+ * As in a roofline, but with ceilings that real kernels reach: from 0.5 of the tensor pipe or 0.6 of
+ * the issue slots on it is compute, from 0.6 of DRAM memory; both: the one that is further beyond its
+ * own. Latency only if all three are known and low: kernels bound by FMA use neither DRAM nor tensor
+ * cores, and their wave is not that of a latency-bound one (0.32 of S * T where it would say 0.48).
  */
 enum wt_bound wt_evidence_bound(double tensor_share, double dram_share, double issue_share);
 
@@ -71,14 +79,19 @@ struct wt_evidence_rates {
 	bool disagrees; /* with the model */
 };
 
-/* `model` is the result for one launch of mean duration duration_ns on device_sms. */
+/*
+ * `model` is the result for one launch of mean duration duration_ns on device_sms. Without a
+ * measurement (NULL, or WT_EVIDENCE_MODEL, of which only `bound` is read) the rates are the model's.
+ * Their sum, without wave_max_sms, is device_sms in either case; none is negative. No time or no SMs:
+ * all 0.
+ */
 void wt_evidence_split(const struct wt_wave_result *model, int64_t duration_ns, int32_t device_sms,
                        double ramp_ns, const struct wt_evidence_measured *measured,
                        struct wt_evidence_rates *ret_rates);
 
 /*
  * Does `measured` stand before the model? And of two, which; either may be NULL. Returns the one that
- * is used, or NULL: the model. *ret_disagree: the two differ by more than their errors.
+ * is used, or NULL: the model. What is no number, or not of this device, counts for nothing. *ret_disagree: the two differ by more than their errors.
  */
 const struct wt_evidence_measured *wt_evidence_choose(const struct wt_evidence_measured *sampled,
                                                       const struct wt_evidence_measured *profiled,

@@ -92,7 +92,10 @@ enum wt_fold_state {
 	WT_FOLD_UNEXPLAINED, /* kernels don't explain what the samples saw: somebody else's ran */
 };
 
-/* The residual above which nothing is attributed. */
+/*
+ * The residual above which nothing is attributed; unless what is not explained is less than 2 % of the
+ * samples (square means): samples that are all alike have next to no variance.
+ */
 #define WT_FOLD_RESIDUAL_MAX 0.05
 
 struct wt_fold_summary {
@@ -118,9 +121,10 @@ struct wt_fold_result {
 	int64_t launches; /* that samples saw */
 	int64_t time_ns; /* of them, by itself */
 	double active_sms, error_sms; /* mean over its duration; 95 of 100 are within the error */
-	double mean[WT_FOLD_CHANNELS], error[WT_FOLD_CHANNELS]; /* < 0: not known */
+	double mean[WT_FOLD_CHANNELS],
+	        error[WT_FOLD_CHANNELS]; /* < 0: not known, like the clock's error */
 	int64_t joint_time_ns; /* beside others */
-	double joint_active_sms, joint_error_sms; /* of the device, meanwhile */
+	double joint_active_sms, joint_error_sms; /* of the device, meanwhile; < 0: not known */
 	uint32_t bins;
 };
 

@@ -10,24 +10,31 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
-	analysis/evidence.h analysis/fold.h analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
-	analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
+	analysis/evidence.c analysis/evidence.h analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_internal.h \
+	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
+	analysis/fold_solution.c analysis/fold_solve.c \
+	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
+	analysis/measure.c analysis/measure.h analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
 	analysis/phase.c analysis/phase.h analysis/ranges.c analysis/ranges.h \
 	analysis/steps.c analysis/steps.h analysis/steps_anchor.c analysis/steps_internal.h \
 	analysis/steps_judge.c analysis/steps_level.c \
 	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
-analysis_tests = tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
-	tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
+analysis_tests = tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
+	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
 	tests/unit/test_sweep tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
+tests_unit_test_evidence_SOURCES = tests/unit/test_evidence.c tests/tap.h
+tests_unit_test_evidence_LDADD = libwtanalysis.a -lm
 tests_unit_test_kernel_class_SOURCES = tests/unit/test_kernel_class.c tests/tap.h
 tests_unit_test_kernel_class_LDADD = libwtanalysis.a -lm
 tests_unit_test_link_SOURCES = tests/unit/test_link.c tests/tap.h
 tests_unit_test_link_LDADD = libwtanalysis.a -lm
 tests_unit_test_link_random_SOURCES = tests/unit/test_link_random.c tests/tap.h
 tests_unit_test_link_random_LDADD = libwtanalysis.a -lm
+tests_unit_test_measure_SOURCES = tests/unit/test_measure.c tests/tap.h
+tests_unit_test_measure_LDADD = libwtanalysis.a -lm
 tests_unit_test_occupancy_SOURCES = tests/unit/test_occupancy.c tests/tap.h
 tests_unit_test_occupancy_LDADD = libwtanalysis.a -lm
 tests_unit_test_overlap_SOURCES = tests/unit/test_overlap.c tests/tap.h
@@ -46,6 +53,18 @@ tests_unit_test_wave_SOURCES = tests/unit/test_wave.c tests/tap.h
 tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h
 tests_unit_test_whatif_LDADD = libwtanalysis.a -lm
+
+check_PROGRAMS += tests/unit/test_fold_cases tests/unit/test_fold_data tests/unit/test_fold_sim
+TESTS += tests/unit/test_fold_cases tests/unit/test_fold_data tests/unit/test_fold_sim
+tests_unit_test_fold_cases_SOURCES = tests/unit/test_fold_cases.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
+tests_unit_test_fold_cases_LDADD = libwtanalysis.a -lm
+tests_unit_test_fold_sim_SOURCES = tests/unit/test_fold_sim.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
+tests_unit_test_fold_sim_LDADD = libwtanalysis.a -lm
+check_PROGRAMS += tests/bench/bench_fold
+tests_bench_bench_fold_SOURCES = tests/bench/bench_fold.c tests/unit/fold_sim.c tests/unit/fold_sim.h
+tests_bench_bench_fold_LDADD = libwtanalysis.a -lm
+tests_unit_test_fold_data_SOURCES = tests/unit/test_fold_data.c tests/unit/fold_data.c tests/unit/fold_data.h tests/tap.h
+tests_unit_test_fold_data_LDADD = libwtanalysis.a $(ZLIB_LIBS) -lm
 
 check_PROGRAMS += tests/unit/test_schedule tests/unit/test_schedule_ticks
 TESTS += tests/unit/test_schedule tests/unit/test_schedule_ticks

@@ -97,6 +97,8 @@ static void give_apart(struct wt_sweep *sweep, int64_t dt_ns, uint64_t sms_wante
 	struct split idle = split_begin((int64_t)(sweep->sm_count - sms_wanted) * dt_ns,
 	                                is_comm ? sweep->resident_count : compute_count);
 
+	if (sweep->resident_count == 1 && !is_comm)
+		sweep->resident[0].alone_ns += dt_ns;
 	for (uint32_t i = 0; i < sweep->resident_count; i++) {
 		struct wt_sweep_resident *at = &sweep->resident[i];
 		int64_t own_sm_ns = (int64_t)at->kernel.sms * dt_ns;
@@ -139,15 +141,37 @@ static void give_slice(struct wt_sweep *sweep, int64_t until_ns)
 	sweep->now_ns = until_ns;
 }
 
-static void add_share(struct wt_sweep_share *total, const struct wt_sweep_share *share)
+#define EACH_FIELD(X)                                                                              \
+	X(alone_ns)                                                                                \
+	X(alone_wave_sm_ns)                                                                        \
+	X(alone_wave_max_sm_ns)                                                                    \
+	X(active_sm_ns)                                                                            \
+	X(active_comm_sm_ns)                                                                       \
+	X(underfill_sm_ns)                                                                         \
+	X(wave_sm_ns)                                                                              \
+	X(wave_max_sm_ns)                                                                          \
+	X(unjudged_sm_ns)                                                                          \
+	X(comm_sm_ns)                                                                              \
+	X(straggle_sm_ns)                                                                          \
+	X(ramp_sm_ns)
+_Static_assert(sizeof(struct wt_sweep_share) == 12 * sizeof(int64_t), "all of them");
+
+void wt_sweep_share_add(struct wt_sweep_share *sum, const struct wt_sweep_share *share)
 {
-	total->active_sm_ns += share->active_sm_ns;
-	total->active_comm_sm_ns += share->active_comm_sm_ns;
-	total->underfill_sm_ns += share->underfill_sm_ns;
-	total->wave_sm_ns += share->wave_sm_ns;
-	total->wave_max_sm_ns += share->wave_max_sm_ns;
-	total->unjudged_sm_ns += share->unjudged_sm_ns;
-	total->comm_sm_ns += share->comm_sm_ns;
+#define ADD(field) sum->field += share->field;
+	EACH_FIELD(ADD)
+#undef ADD
+}
+
+struct wt_sweep_share wt_sweep_share_difference(const struct wt_sweep_share *after,
+                                                const struct wt_sweep_share *before)
+{
+	struct wt_sweep_share difference;
+
+#define LESS(field) difference.field = after->field - before->field;
+	EACH_FIELD(LESS)
+#undef LESS
+	return difference;
 }
 
 /* What a kernel had so far: its wave is taken out of what was active. */
@@ -159,6 +183,13 @@ static struct wt_sweep_share share_of(const struct wt_sweep_resident *resident)
 	share.wave_sm_ns = portion(kernel->wave_sm_ns, resident->judged_ns, kernel->duration_ns);
 	share.wave_max_sm_ns =
 	        portion(kernel->wave_max_sm_ns, resident->judged_ns, kernel->duration_ns);
+	share.alone_ns = resident->alone_ns;
+	if (kernel->is_judged) {
+		share.alone_wave_sm_ns =
+		        portion(kernel->wave_sm_ns, share.alone_ns, kernel->duration_ns);
+		share.alone_wave_max_sm_ns =
+		        portion(kernel->wave_max_sm_ns, share.alone_ns, kernel->duration_ns);
+	}
 	share.active_sm_ns -= share.wave_sm_ns;
 	if (kernel->is_collective)
 		share.active_comm_sm_ns -= share.wave_sm_ns;
@@ -173,7 +204,7 @@ static int put_out(struct wt_sweep *sweep, uint32_t at)
 	struct wt_sweep_share share = share_of(resident);
 	int64_t id = kernel->id;
 
-	add_share(&sweep->total, &share);
+	wt_sweep_share_add(&sweep->total, &share);
 	sweep->last_id = id;
 	sweep->last_tag = kernel->tag;
 	sweep->resident_count--;
@@ -283,9 +314,16 @@ int wt_sweep_until(struct wt_sweep *sweep, int64_t until_ns, struct wt_sweep_sha
 	for (uint32_t i = 0; i < sweep->resident_count; i++) {
 		struct wt_sweep_share share = share_of(&sweep->resident[i]);
 
-		add_share(ret_total, &share);
+		wt_sweep_share_add(ret_total, &share);
 	}
 	return 0;
+}
+
+int64_t wt_sweep_resident_share(const struct wt_sweep *sweep, uint32_t at,
+                                struct wt_sweep_share *ret_share)
+{
+	*ret_share = share_of(&sweep->resident[at]);
+	return sweep->resident[at].kernel.id;
 }
 
 int wt_sweep_ended(struct wt_sweep *sweep, int64_t until_ns)

@@ -19,8 +19,11 @@
  *
  * Integers throughout. For each slice, each kernel and all together exactly:
  *   active + underfill + wave + unjudged + comm = SM-time,   and with gaps   S * wall.
- * Splits are by running totals, so that a remainder is given, not lost. Nothing here is a
- * measurement: straggle and ramp need one (design.md) and are not here.
+ * Splits are by running totals, so that a remainder is given, not lost.
+ *
+ * Nothing here is a measurement. What one may replace (measure.h) is told apart: alone_ns is the time
+ * in which a kernel was the only one, and no collective; of its share that time has
+ *   underfill (S - sms) * alone_ns,  the rest its own SMs: unjudged, or wave and active.
  *
  * Cost: O(kernels x resident kernels); memory is fixed. A GPU holds at most 128 grids at a time,
  * so a kernel that would be the 129th has a wrong time; it is refused.
@@ -53,6 +56,8 @@ struct wt_sweep_kernel {
 };
 
 struct wt_sweep_share {
+	int64_t alone_ns; /* beside the sum, like the next two */
+	int64_t alone_wave_sm_ns, alone_wave_max_sm_ns; /* the part of wave in that time */
 	int64_t active_sm_ns;
 	int64_t active_comm_sm_ns; /* part of active_sm_ns: SMs of collectives */
 	int64_t underfill_sm_ns;
@@ -60,7 +65,13 @@ struct wt_sweep_share {
 	int64_t wave_max_sm_ns; /* beside the sum: what wave would be at most, active less */
 	int64_t unjudged_sm_ns;
 	int64_t comm_sm_ns;
+	int64_t straggle_sm_ns, ramp_sm_ns; /* 0 here: measure.h */
 };
+
+void wt_sweep_share_add(struct wt_sweep_share *sum, const struct wt_sweep_share *share);
+/* `after` less `before`. */
+struct wt_sweep_share wt_sweep_share_difference(const struct wt_sweep_share *after,
+                                                const struct wt_sweep_share *before);
 
 struct wt_sweep_gap {
 	int64_t start_ns;
@@ -86,6 +97,7 @@ struct wt_sweep_resident {
 	struct wt_sweep_kernel kernel;
 	struct wt_sweep_share share; /* wave apart: follows from judged_ns */
 	int64_t judged_ns; /* of its time with its SMs to itself */
+	int64_t alone_ns; /* as in the share */
 };
 
 /* Private to sweep.c but for `total` and the times. */
@@ -129,6 +141,10 @@ int wt_sweep_add(struct wt_sweep *sweep, const struct wt_sweep_kernel *kernel);
  * until_ns at which a kernel ran: -EINVAL. A gap that goes on is put out later, whole.
  */
 int wt_sweep_until(struct wt_sweep *sweep, int64_t until_ns, struct wt_sweep_share *ret_total);
+
+/* What the kernel has so far that is resident `at`, < resident_count, and who it is. */
+int64_t wt_sweep_resident_share(const struct wt_sweep *sweep, uint32_t at,
+                                struct wt_sweep_share *ret_share);
 
 /*
  * No kernel that starts before until_ns comes any more: those that have ended by then are put out.

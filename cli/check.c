@@ -84,14 +84,31 @@ static const char have_sql[] = "SELECT count(*), (SELECT group_concat(name || ' 
                                "pragma_table_info(?2)) FROM sqlite_schema "
                                "WHERE type = ?1 AND name = ?2";
 
-/* What version 1 had not, or had otherwise. */
+/* What versions 1 and 2 had not, or had otherwise. */
 static bool is_of_later_version(const struct wt_check *check, const char *name)
 {
-	static const char *const names[] = {"kernel_share", "sweep",       "config_stat",
-	                                    "launch",       "config_idle", "kernel_idle"};
+	static const char *const names[] = {
+	        "config_stat",      "kernel_share",   "config_idle", "kernel_idle",   "sampler",
+	        "sample_chunk",     "sm_bucket",      "gpu_state",   "fold",          "measured",
+	        "measured_profile", "profile_launch", "sm_active",   "profile_count", "sweep",
+	        "launch",
+	};
+	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
-	for (size_t i = 0; !check->has_shares && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; !check->has_measured && i < count; i++)
 		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static bool is_of_measuring(const char *table)
+{
+	static const char *const names[] = {"sampler",          "sample_chunk",   "sm_bucket",
+	                                    "gpu_state",        "fold",           "measured",
+	                                    "measured_profile", "profile_launch", "profile_count"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(table, names[i]))
 			return true;
 	return false;
 }
@@ -243,8 +260,8 @@ static int check_query(struct wt_check *check, const struct wt_check_query *quer
 /* ---- all of them */
 
 typedef int check_fn(struct wt_check *check);
-static check_fn *const checks[] = {check_integrity, check_schema, check_text, wt_check_kernels,
-                                   wt_check_calls};
+static check_fn *const checks[] = {check_integrity,  check_schema,   check_text,
+                                   wt_check_kernels, wt_check_calls, wt_check_samples};
 #define CHECK_COUNT ((int)(sizeof(checks) / sizeof(checks[0])))
 
 int wt_check_count(void)
@@ -271,6 +288,8 @@ static int make_check(struct wt_check *check, int number)
 	check->done = number;
 	if (on_progress(check))
 		return -EINTR;
+	if (query && !check->has_measured && is_of_measuring(query->table))
+		return 0; /* a file of version 2 */
 	if (query && !check->has_shares &&
 	    (!strcmp(query->table, "kernel_share") || !strcmp(query->table, "sweep")))
 		return 0; /* a file of version 1 */
@@ -290,6 +309,7 @@ int wt_check_run(struct wt_check *check)
 		return err == -ENOMEM ? err : -EIO;
 	sqlite3_progress_handler(check->db, PROGRESS_STEPS, on_progress, check);
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
+	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

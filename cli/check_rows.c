@@ -31,6 +31,7 @@ struct stat {
 	double mean_ns, m2_ns2;
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, comm_sm_ns;
 	int64_t first_ns, last_ns;
+	int64_t beside_ns;
 };
 
 struct rows {
@@ -140,12 +141,13 @@ enum {
 	K_UNDER,
 	K_WAVE,
 	K_MAX,
-	K_SHARE, /* a row of kernel_share, or NULL; then its five figures */
+	K_SHARE, /* a row of kernel_share, or NULL; then its figures */
 	K_SHARE_UNDER,
 	K_SHARE_WAVE,
 	K_SHARE_MAX,
 	K_SHARE_UNJUDGED,
 	K_SHARE_COMM,
+	K_SHARE_ALONE, /* files of version 3 */
 };
 
 static void add_times(struct stat *s, sqlite3_stmt *row, int64_t sms)
@@ -172,6 +174,7 @@ static void add_times(struct stat *s, sqlite3_stmt *row, int64_t sms)
 		add(&s->wave_max_sm_ns, sqlite3_column_int64(row, K_SHARE_MAX));
 		add(&s->unjudged_sm_ns, sqlite3_column_int64(row, K_SHARE_UNJUDGED));
 		add(&s->comm_sm_ns, sqlite3_column_int64(row, K_SHARE_COMM));
+		add(&s->beside_ns, time_ns - sqlite3_column_int64(row, K_SHARE_ALONE));
 		return;
 	}
 	add(&s->underfill_sm_ns, underfill_sm_ns);
@@ -311,16 +314,16 @@ static int compare_kernels(struct wt_check *check, struct rows *rows)
 static const char stat_sql[] =
         "SELECT process_id, config_id, in_graph, launches, time_ns, min_ns, max_ns, "
         "underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, %s "
-        "AS comm_sm_ns, m2_ns2 FROM config_stat";
+        "AS comm_sm_ns, %s AS beside_ns, m2_ns2 FROM config_stat";
 #define STAT_FIRST 3
-#define STAT_M2 14
+#define STAT_M2 15
 
 static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct stat *s)
 {
 	const int64_t values[] = {s->launches,       s->time_ns,         s->min_ns,
 	                          s->max_ns,         s->underfill_sm_ns, s->wave_sm_ns,
 	                          s->wave_max_sm_ns, s->unjudged_sm_ns,  s->first_ns,
-	                          s->last_ns,        s->comm_sm_ns};
+	                          s->last_ns,        s->comm_sm_ns,      s->beside_ns};
 	double m2 = sqlite3_column_double(row, STAT_M2);
 	/* Rounding grows with the number of launches and the size of their times. */
 	double slack = 1e-6 * fabs(s->m2_ns2) +
@@ -346,12 +349,13 @@ static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct 
 
 static int compare_stats(struct wt_check *check, struct rows *rows)
 {
-	char sql[sizeof(stat_sql) + 16];
+	char sql[sizeof(stat_sql) + 32];
 	sqlite3_stmt *row = NULL;
 	uint32_t seen = 0;
 	int code, err = 0;
 
-	snprintf(sql, sizeof(sql), stat_sql, check->has_shares ? "comm_sm_ns" : "0");
+	snprintf(sql, sizeof(sql), stat_sql, check->has_shares ? "comm_sm_ns" : "0",
+	         check->has_measured ? "beside_ns" : "0");
 	code = sqlite3_prepare_v2(check->db, sql, -1, &row, NULL);
 
 	while (code == SQLITE_OK && !err && (code = sqlite3_step(row)) == SQLITE_ROW) {
@@ -378,6 +382,11 @@ static int compare_stats(struct wt_check *check, struct rows *rows)
 	return err;
 }
 
+#define SHARES                                                                                     \
+	"s.exec_id, s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, "         \
+	"s.comm_sm_ns"
+#define FROM_SHARES "LEFT JOIN kernel_share s USING (exec_id)"
+
 int wt_check_kernels(struct wt_check *check)
 {
 	static const char columns[] = "SELECT process_id, config_id, graph_id, start_ns, end_ns, "
@@ -387,11 +396,10 @@ int wt_check_kernels(struct wt_check *check)
 	struct rows rows = {0};
 	int err = read_rows(check, &rows, "SELECT config_id, sm_count FROM config", note_sms);
 
-	if (check->has_shares)
-		snprintf(sql, sizeof(sql), columns,
-		         "s.exec_id, s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, "
-		         "s.unjudged_sm_ns, s.comm_sm_ns",
-		         "LEFT JOIN kernel_share s USING (exec_id)");
+	if (check->has_measured)
+		snprintf(sql, sizeof(sql), columns, SHARES ", s.alone_ns", FROM_SHARES);
+	else if (check->has_shares)
+		snprintf(sql, sizeof(sql), columns, SHARES ", e.end_ns - e.start_ns", FROM_SHARES);
 	else
 		snprintf(sql, sizeof(sql), columns, "NULL", "");
 	if (!err)

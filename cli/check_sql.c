@@ -74,6 +74,15 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(range_event, range_id, process_id, proc),
         REFERENCE(range_event, range_id, name_id, range_name),
         REFERENCE(range_count, process_id, process_id, proc),
+        REFERENCE(sampler, sampler_id, device_id, gpu),
+        REFERENCE(sample_chunk, chunk_id, sampler_id, sampler),
+        REFERENCE(sm_bucket, start_ns, device_id, gpu),
+        REFERENCE(gpu_state, time_ns, device_id, gpu),
+        REFERENCE(fold, device_id, device_id, gpu),
+        REFERENCE(measured, config_id, config_id, config),
+        REFERENCE(measured_profile, config_id, config_id, measured),
+        REFERENCE(profile_launch, launch_seq, process_id, proc),
+        REFERENCE(profile_count, process_id, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e LEFT JOIN " GRAPH_LAUNCHES
          " WHERE launch_seq IS NOT NULL AND g.s IS NULL AND NOT (graph_id IS NULL AND EXISTS "
@@ -145,6 +154,32 @@ const struct wt_check_query wt_check_queries[] = {
          "SELECT count(*), 'process_id ' || min(process_id) FROM pending_link JOIN proc USING "
          "(process_id) WHERE state <> 'live'"},
 
+        {"books", "sampler",
+         "samples counted as stored differ from those that are there or were "
+         "removed",
+         "SELECT (SELECT sum(samples_stored) FROM sampler) <> (SELECT ifnull(sum(samples), 0) FROM "
+         "sample_chunk) + ifnull((SELECT CAST(value AS INTEGER) FROM meta WHERE key = "
+         "'samples_removed'), 0), NULL"},
+        {"books", "sampler",
+         "more or fewer samples taken than stored and dropped, without a reason",
+         "SELECT count(*), 'sampler_id ' || min(sampler_id) FROM sampler WHERE state = 2 AND "
+         "reason IS NULL AND samples_taken <> samples_stored + samples_dropped"},
+        {"books", "profile_count", "profiled launches counted and stored differ",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM proc LEFT JOIN (SELECT "
+         "process_id, count(*) AS n FROM profile_launch GROUP BY 1) USING (process_id) LEFT JOIN "
+         "profile_count USING (process_id) WHERE ifnull(n, 0) <> ifnull(stored, 0)"},
+        {"measured", "measured",
+         "what SMs did does not sum to the SMs of the device, or is negative",
+         "SELECT count(*), 'config_id ' || min(config_id) FROM measured JOIN config USING "
+         "(config_id) JOIN gpu g USING (device_id) WHERE reason IS NULL AND (abs(active_sms + "
+         "underfill_sms + wave_sms + straggle_sms + ramp_sms - g.sm_count) > 1e-6 * g.sm_count OR "
+         "min(active_sms, underfill_sms, wave_sms, straggle_sms, ramp_sms) < 0)"},
+        {"measured", "measured", "neither a value nor a reason, or both",
+         "SELECT count(*), 'config_id ' || min(config_id) FROM measured WHERE (reason IS NULL) <> "
+         "(active_sms IS NOT NULL) OR (is_used AND reason IS NOT NULL)"},
+        {"measured", "measured", "two evidences stand before the model at once",
+         "SELECT count(*), 'config_id ' || min(config_id) FROM (SELECT config_id FROM measured "
+         "WHERE is_used GROUP BY 1 HAVING count(*) > 1)"},
         {"order", "launch_call", "seq is not below the number of launches attempted",
          "SELECT count(*), 'seq ' || min(seq) FROM launch_call l JOIN proc USING (process_id) "
          "WHERE seq < 0 OR (seq >= launches_attempted AND state <> 'lost')"},

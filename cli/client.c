@@ -176,9 +176,10 @@ static int try_file(char *path, const char *folder, const char *name, int mode)
 	return S_ISREG(st.st_mode) ? 0 : -ENOENT;
 }
 
-int wt_client_find_daemon(char *path)
+/* The file that `variable` names and nothing else; or beside us, or where make install puts it. */
+static int find_program(char *path, const char *variable, const char *name)
 {
-	const char *given = secure_getenv("WAVETAP_DAEMON");
+	const char *given = secure_getenv(variable);
 	char own[WT_PATH_BYTES];
 
 	if (given && given[0]) {
@@ -186,9 +187,19 @@ int wt_client_find_daemon(char *path)
 
 		return n >= WT_PATH_BYTES || access(path, X_OK) ? -ENOENT : 0;
 	}
-	if (!wt_cli_own_dir(own) && !try_file(path, own, "wavetapd", X_OK))
+	if (!wt_cli_own_dir(own) && !try_file(path, own, name, X_OK))
 		return 0;
-	return try_file(path, WT_BINDIR, "wavetapd", X_OK) ? -ENOENT : 0;
+	return try_file(path, WT_BINDIR, name, X_OK) ? -ENOENT : 0;
+}
+
+int wt_client_find_daemon(char *path)
+{
+	return find_program(path, "WAVETAP_DAEMON", "wavetapd");
+}
+
+int wt_client_find_sampler(char *path)
+{
+	return find_program(path, "WAVETAP_SAMPLER", "wavetap-sampler");
 }
 
 int wt_client_find_library(char *path)

@@ -22,6 +22,8 @@ int wt_client_request(const char *data_dir, const char *request, int timeout_ms,
  * program, else where it was installed. 0 or -ENOENT.
  */
 int wt_client_find_daemon(char *path);
+/* The same for wavetap-sampler. */
+int wt_client_find_sampler(char *path);
 
 /* The absolute path of libwavetap.so, likewise (without a variable). 0 or -ENOENT. */
 int wt_client_find_library(char *path);

@@ -275,6 +275,11 @@ static int print_result(const struct analyze_values *values, const struct wt_run
 		add_count(table, "kernel_share", &rederived->shares,
 		          "kernels that overlap others: their share");
 		add_count(table, "config_stat", &rederived->rollups, "sums per configuration");
+		if (rederived->measured.rows || rederived->is_measured_kept)
+			add_count(table, "measured", &rederived->measured,
+			          rederived->is_measured_kept
+			                  ? "as it was: raw samples are gone"
+			                  : "configurations: what was measured");
 	}
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	if (!rc && values->is_json)

@@ -365,7 +365,7 @@ static int run_check(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_check = {
         .name = "check",
         .operands = "[RUN]...",
-        .summary = "verify run files: damage, references, times, books, rollups",
+        .summary = "verify run files: damage, references, times, books, rollups, samples",
         .details =
                 "Exits with 0 if every file is sound, 1 if one is not, 3 if there is no such run.\n"
                 "A run that is being recorded is checked as it is at one instant.\n",

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/diagnose.h"
+#include "cli/gpu_state.h"
 #include "cli/ledger_lines.h"
 #include "cli/parse_time.h"
 #include "cli/phrase.h"
@@ -97,6 +98,8 @@ static void print_finding(FILE *out, const struct wt_text_terminal *terminal, si
 	wt_phrase_add(&line, "%s of the GPU",
 	              wt_text_ns(time, (int64_t)(finding->stake_max_sm_ns / sms)));
 	wt_phrase_add(&line, "%s", finding->title);
+	if (strcmp(finding->grade, "model") != 0)
+		wt_phrase_add(&line, "(%s)", finding->grade);
 	wt_phrase_end(&line);
 	wt_phrase_words(&line, 9, "   seen: %s", finding->evidence);
 	wt_phrase_end(&line);
@@ -144,9 +147,31 @@ static void print_sum(const struct wt_text_terminal *terminal, const struct wt_d
 	wt_phrase_end(&line);
 }
 
+/* What NVML said, also where it is not worth a finding. */
+static void print_states(const struct wt_ledger_view *view, const struct wt_text_terminal *terminal)
+{
+	const struct wt_ledger *ledger = &view->ledger;
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, stdout, terminal);
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		struct wt_gpu_states states;
+
+		if (wt_gpu_states_load(view->run.db, ledger->devices[i].device_id, ledger->start_ns,
+		                       ledger->end_ns, &states) ||
+		    (!states.throttled && !states.foreign))
+			continue;
+		if (ledger->device_count > 1)
+			wt_phrase_add(&line, "device %" PRId64, ledger->devices[i].device_id);
+		wt_gpu_states_say(&line, &states);
+		wt_phrase_end(&line);
+	}
+}
+
 static void print_text(const struct wt_ledger_view *view, const struct wt_diagnosis *diagnosis,
                        const struct wt_diagnose_limits *limits, size_t limit)
 {
+	char percent[WT_TEXT_NUMBER_BYTES];
 	struct wt_text_terminal terminal;
 	struct wt_phrase line;
 	size_t shown = diagnosis->count < limit ? diagnosis->count : limit;
@@ -167,10 +192,17 @@ static void print_text(const struct wt_ledger_view *view, const struct wt_diagno
 		print_sum(&terminal, diagnosis, shown);
 	}
 	wt_phrase_init(&line, stdout, &terminal);
-	wt_phrase_words(&line, 2,
-	                "blocks of unequal length: not known without a measurement; a kernel's "
-	                "times that vary hint at them");
+	if (diagnosis->measured_share > 0)
+		wt_phrase_words(&line, 2,
+		                "blocks of unequal length: measured for %s%% of the kernels' "
+		                "SM-time, not known of the rest",
+		                wt_text_percent(percent, diagnosis->measured_share, 1));
+	else
+		wt_phrase_words(&line, 2,
+		                "blocks of unequal length: not known without a measurement; a "
+		                "kernel's times that vary hint at them");
 	wt_phrase_end(&line);
+	print_states(view, &terminal);
 	wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 }
 
@@ -206,7 +238,7 @@ static void put_finding(struct wt_json *json, const struct wt_diagnosis *diagnos
 	put_string(json, "seen", finding->evidence);
 	put_string(json, "why", finding->explanation);
 	put_string(json, "try", finding->advice);
-	put_string(json, "evidence", "model");
+	put_string(json, "evidence", finding->grade);
 	wt_json_object_end(json);
 }
 
@@ -222,6 +254,40 @@ static void put_left(struct wt_json *json, const struct wt_diagnosis *diagnosis)
 		wt_json_key(json, "kernel_sm_us");
 		wt_json_fixed(json, diagnosis->left[i].kernel_sm_ns / 1e3, 3);
 		put_string(json, "reason", diagnosis->left[i].reason);
+		wt_json_object_end(json);
+	}
+	wt_json_array_end(json);
+}
+
+/* What NVML said of each device that it was asked about. */
+static void put_states(struct wt_json *json, const struct wt_ledger_view *view)
+{
+	const struct wt_ledger *ledger = &view->ledger;
+
+	wt_json_key(json, "gpu_states");
+	wt_json_array_begin(json);
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		char reasons[WT_THROTTLE_TEXT_BYTES];
+		struct wt_gpu_states states;
+
+		if (wt_gpu_states_load(view->run.db, ledger->devices[i].device_id, ledger->start_ns,
+		                       ledger->end_ns, &states) ||
+		    !states.count)
+			continue;
+		wt_throttle_text(reasons, states.reasons);
+		wt_json_object_begin(json);
+		wt_json_key(json, "device_id");
+		wt_json_int(json, ledger->devices[i].device_id);
+		wt_json_key(json, "readings");
+		wt_json_int(json, states.count);
+		wt_json_key(json, "throttled_readings");
+		wt_json_int(json, states.throttled);
+		put_string(json, "throttled", reasons[0] ? reasons : NULL);
+		wt_json_key(json, "foreign_readings");
+		if (states.foreign_known)
+			wt_json_int(json, states.foreign);
+		else
+			wt_json_null(json);
 		wt_json_object_end(json);
 	}
 	wt_json_array_end(json);
@@ -247,6 +313,9 @@ static int print_json(const struct wt_ledger_view *view, const struct wt_diagnos
 		put_finding(&json, diagnosis, &diagnosis->findings[i]);
 	wt_json_array_end(&json);
 	put_left(&json, diagnosis);
+	wt_json_key(&json, "measured_share");
+	wt_json_fixed(&json, diagnosis->measured_share, 6);
+	put_states(&json, view);
 	wt_json_object_end(&json);
 	return wt_cli_output_result(wt_json_finish(&json));
 }

@@ -210,6 +210,7 @@ static int run_doctor(void *opaque, int operand_count, char **operands)
 	wt_doctor_install(&doctor);
 	wt_doctor_gpu(&doctor);
 	wt_doctor_cupti(&doctor, find_python(&doctor, python));
+	wt_doctor_sampler(&doctor);
 	wt_doctor_host(&doctor);
 	wt_doctor_data(&doctor);
 	if (doctor.command)

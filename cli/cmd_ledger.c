@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
+#include "cli/measured.h"
 #include "cli/select.h"
+#include "cli/sm_activity.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
 
@@ -29,16 +32,42 @@ static const struct wt_option ledger_options[] = {
         {0},
 };
 
-static const struct wt_table_column columns[] = {
-        {"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"line", "WHERE", WT_TABLE_LEFT, 0, 14, 0},
-        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},
-        {"sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},
-        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, 0, 0, 0},
-        {"is_part", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"evidence", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
-        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
-};
+/* Without a measurement there is no evidence to tell apart, and the column is for programs alone. */
+#define COLUMNS(evidence_flags)                                                                    \
+	{                                                                                          \
+		{"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                      \
+		        {"line", "WHERE", WT_TABLE_LEFT, 0, 14, 0},                                \
+		        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},                                \
+		        {"sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},                                \
+		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, 0, 0, 0},                         \
+		        {"is_part", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                   \
+		        {"evidence", "EVIDENCE", WT_TABLE_LEFT, evidence_flags, 0, 0},             \
+		        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},                  \
+	}
+static const struct wt_table_column columns[] = COLUMNS(WT_TABLE_NO_TEXT);
+static const struct wt_table_column measured_columns[] = COLUMNS(0);
+#undef COLUMNS
+
+static struct wt_table *create_table(const struct wt_ledger_device *device)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], whole_sm_ns = wt_ledger_measured(device, parts_sm_ns);
+	bool is_model = !strcmp(wt_measured_word(whole_sm_ns, parts_sm_ns), "model");
+
+	return wt_table_create(is_model ? columns : measured_columns,
+	                       sizeof(columns) / sizeof(columns[0]));
+}
+
+/* People are told of lines that a measurement could say something of. */
+static void add_evidence(struct wt_table *table, const struct wt_ledger_line *line)
+{
+	char text[WT_MEASURED_TEXT_BYTES];
+	const char *evidence = wt_measured_text(text, line->sm_ns, line->parts_sm_ns);
+	bool is_told = line->sm_ns && line->key && strcmp(line->name, "residual") != 0;
+
+	if (line->reason)
+		evidence = NULL;
+	wt_table_add_string(table, evidence, is_told || !evidence ? NULL : "");
+}
 
 static void add_line(struct wt_table *table, const struct wt_ledger_device *device,
                      const struct wt_top_unit *unit, const struct wt_ledger_line *line)
@@ -68,7 +97,7 @@ static void add_line(struct wt_table *table, const struct wt_ledger_device *devi
 			wt_table_add_string(table, NULL, "");
 	}
 	wt_table_add_int(table, line->is_part, NULL);
-	wt_table_add_string(table, line->reason ? NULL : "model", NULL);
+	add_evidence(table, line);
 	wt_table_add_string(table, line->reason ? line->reason : line->meaning, NULL);
 }
 
@@ -90,7 +119,7 @@ static void add_device(struct wt_table *table, const struct wt_ledger_device *de
 	                 wt_top_format(time, unit, (double)device->wall_ns));
 	wt_table_add_string(table, NULL, "");
 	wt_table_add_int(table, 0, NULL);
-	wt_table_add_string(table, NULL, NULL);
+	wt_table_add_string(table, NULL, "");
 	wt_table_add_string(table, NULL, "");
 }
 
@@ -106,8 +135,7 @@ static int print_text(const struct wt_ledger_view *view)
 	printf("TIME: %s of the whole GPU: SM-time / SMs\n", unit.name);
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
-		struct wt_table *table =
-		        wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+		struct wt_table *table = create_table(device);
 
 		if (!table)
 			return wt_cli_output_result(-ENOMEM);
@@ -117,6 +145,8 @@ static int print_text(const struct wt_ledger_view *view)
 		rc = wt_table_print_text(table, stdout, &terminal);
 		wt_table_destroy(table);
 	}
+	if (!rc)
+		rc = wt_sm_activity_print(stdout, &terminal, view->run.db, &view->ledger);
 	if (!rc)
 		wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 	return wt_cli_output_result(rc);
@@ -153,10 +183,47 @@ static void put_causes(struct wt_json *json, const struct wt_ledger_device *devi
 	wt_json_object_end(json);
 }
 
-static void put_device(struct wt_json *json, const struct wt_ledger_device *device)
+/* A line of 0 rests on what all of them do. NULL: it is not known. */
+static const char *evidence_word(const struct wt_ledger_device *device,
+                                 const struct wt_ledger_line *line)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], whole_sm_ns = wt_ledger_measured(device, parts_sm_ns);
+
+	if (line->reason)
+		return NULL;
+	return line->sm_ns ? wt_measured_word(line->sm_ns, line->parts_sm_ns)
+	                   : wt_measured_word(whole_sm_ns, parts_sm_ns);
+}
+
+/* Of each number what it rests on, and how much of it is measured. */
+static void put_evidence(struct wt_json *json, const struct wt_ledger_device *device,
+                         const struct wt_ledger_line *lines, size_t count)
+{
+	wt_json_key(json, "evidence");
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < count; i++) {
+		if (!lines[i].key)
+			continue;
+		wt_json_key(json, lines[i].key);
+		wt_json_string(json, evidence_word(device, &lines[i]));
+	}
+	wt_json_object_end(json);
+	wt_json_key(json, "measured_sm_ns");
+	wt_json_object_begin(json);
+	for (size_t i = 0; i < count; i++)
+		if (lines[i].key)
+			put_int(json, lines[i].key,
+			        lines[i].parts_sm_ns[WT_EVIDENCE_SAMPLED] +
+			                lines[i].parts_sm_ns[WT_EVIDENCE_PROFILED]);
+	wt_json_object_end(json);
+}
+
+static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
+                      const struct wt_ledger_device *device)
 {
 	struct wt_ledger_line lines[WT_LEDGER_LINES_MAX];
 	size_t count = wt_ledger_lines(device, lines);
+	int rc;
 
 	wt_json_object_begin(json);
 	put_int(json, "device_id", device->device_id);
@@ -182,8 +249,8 @@ static void put_device(struct wt_json *json, const struct wt_ledger_device *devi
 	}
 	put_int(json, "wave_max_sm_ns", device->share.wave_max_sm_ns);
 	put_causes(json, device);
-	wt_json_key(json, "evidence");
-	wt_json_string(json, "model");
+	rc = wt_sm_activity_put_json(json, view->run.db, &view->ledger, device);
+	put_evidence(json, device, lines, count);
 	wt_json_key(json, "reason");
 	wt_json_object_begin(json);
 	for (size_t i = 0; i < count; i++)
@@ -193,22 +260,24 @@ static void put_device(struct wt_json *json, const struct wt_ledger_device *devi
 		}
 	wt_json_object_end(json);
 	wt_json_object_end(json);
+	return rc;
 }
 
 static int print_json(const struct wt_ledger_view *view)
 {
 	struct wt_json json;
+	int rc = 0;
 
 	wt_json_init(&json, stdout, true);
 	wt_json_object_begin(&json);
 	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
 	wt_json_key(&json, "devices");
 	wt_json_array_begin(&json);
-	for (size_t i = 0; i < view->ledger.device_count; i++)
-		put_device(&json, &view->ledger.devices[i]);
+	for (size_t i = 0; i < view->ledger.device_count && !rc; i++)
+		rc = put_device(&json, view, &view->ledger.devices[i]);
 	wt_json_array_end(&json);
 	wt_json_object_end(&json);
-	return wt_cli_output_result(wt_json_finish(&json));
+	return wt_cli_output_result(rc ? rc : wt_json_finish(&json));
 }
 
 static int run_ledger(void *opaque, int operand_count, char **operands)

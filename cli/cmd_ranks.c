@@ -112,7 +112,10 @@ static void add_row(struct wt_table *table, const struct wt_rank_row *row, int64
 	wt_table_add_int(table, row->time_ns, NULL);
 	add_percent(table, row->busy.ns, wall);
 	add_percent(table, share->active_sm_ns, total);
-	add_percent(table, share->underfill_sm_ns + share->wave_sm_ns, total);
+	add_percent(table,
+	            share->underfill_sm_ns + share->wave_sm_ns + share->straggle_sm_ns +
+	                    share->ramp_sm_ns,
+	            total);
 	wt_table_add_int(table, share->underfill_sm_ns, NULL);
 	wt_table_add_int(table, share->wave_sm_ns, NULL);
 	wt_table_add_int(table, share->wave_max_sm_ns, NULL);

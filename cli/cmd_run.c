@@ -18,20 +18,23 @@
 #include "cli/client.h"
 #include "cli/gc.h"
 #include "cli/kernel_name.h"
+#include "cli/phrase.h"
 #include "cli/program.h"
 #include "cli/report.h"
+#include "cli/run_counters.h"
 #include "cli/run_file.h"
 #include "cli/shm_room.h"
 #include "cli/select.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
 #include "schema/wt_run_key.h"
+#include "schema/wt_sampling.h"
 
 #define DRAIN_TIMEOUT_MS 15000
 #define SUMMARY_ROWS 3
 
 struct run_values {
-	const char *name, *dir, *record;
+	const char *name, *dir, *record, *sample, *profile;
 	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
@@ -47,6 +50,10 @@ static const struct wt_option run_options[] = {
          "remove older runs then: 20 (runs), 2GiB or 30d stay"},
         {"record", 0, WT_OPTION_TEXT, "DIR", offsetof(struct run_values, record), NULL,
          "also write a recording of each process into DIR (see wavetap import)"},
+        {"sample", 0, WT_OPTION_TEXT, "auto|off|T", offsetof(struct run_values, sample), NULL,
+         "measure SM activity beside it, every T (50us) or as often as is cheap: auto"},
+        {"profile", 0, WT_OPTION_TEXT, "N", offsetof(struct run_values, profile), NULL,
+         "measure N launches of each configuration exactly: 12 ms each, none beside it"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},
@@ -55,6 +62,7 @@ static const struct wt_option run_options[] = {
 /* Everything that the program gets in its environment. */
 struct run_setup {
 	bool is_own_dir; /* --dir was given */
+	bool is_sampled; /* or is to be */
 	char data_dir[WT_PATH_BYTES];
 	char preload[2 * WT_PATH_BYTES + 4096];
 	char key[WT_RUN_KEY_BYTES];
@@ -62,7 +70,7 @@ struct run_setup {
 	char keep_text[256];
 	struct wt_keep keep;
 	char record_dir[WT_PATH_BYTES];
-	const char *environment[8][2];
+	const char *environment[12][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -173,8 +181,27 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 	return WT_EXIT_FINE;
 }
 
+/* Before the program starts: a typing error must not cost a run. */
+static int check_measurements(const struct run_values *values)
+{
+	uint32_t launches;
+	uint64_t ns;
+
+	if (values->sample && (!values->sample[0] || wt_sampling_parse(values->sample, &ns)))
+		return wt_cli_usage_error("run", "--sample: \"%s\" is not " WT_SAMPLING_FORM,
+		                          values->sample);
+	if (values->profile && wt_profile_parse(values->profile, &launches))
+		return wt_cli_usage_error("run",
+		                          "--profile: \"%s\" is not a number of launches up to %u",
+		                          values->profile, WT_PROFILE_LAUNCHES_MAX);
+	return WT_EXIT_FINE;
+}
+
 static int make_setup(const struct run_values *values, struct run_setup *setup)
 {
+	const char *sample = getenv("WAVETAP_SAMPLE");
+	uint64_t interval_ns;
+
 	int count = 0;
 	int code;
 
@@ -186,7 +213,9 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		                          WT_RUN_KEY_BYTES - 1);
 	if (wt_run_data_dir(setup->data_dir))
 		return WT_EXIT_FAILED;
-	code = join_tags(&values->tags, setup->tags);
+	code = check_measurements(values);
+	if (!code)
+		code = join_tags(&values->tags, setup->tags);
 	if (!code && values->record)
 		code = make_record_dir(values->record, setup->record_dir);
 	if (!code)
@@ -220,6 +249,17 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 	if (setup->record_dir[0]) {
 		setup->environment[count][0] = "WAVETAP_RECORD";
 		setup->environment[count++][1] = setup->record_dir;
+	}
+	sample = values->sample        ? values->sample
+	         : sample && sample[0] ? sample
+	         : values->profile     ? "off" /* it wants the device's counters for itself */
+	                               : "auto";
+	setup->environment[count][0] = "WAVETAP_SAMPLE";
+	setup->environment[count++][1] = sample;
+	setup->is_sampled = !wt_sampling_parse(sample, &interval_ns) && interval_ns;
+	if (values->profile) {
+		setup->environment[count][0] = "WAVETAP_PROFILE";
+		setup->environment[count++][1] = values->profile;
 	}
 	return WT_EXIT_FINE;
 }
@@ -264,7 +304,16 @@ static void explain_nothing(const struct run_setup *setup, const char *command)
 		             command);
 }
 
-static void print_summary(const char *path, bool is_complete, bool is_own_dir)
+static void tell(const struct wt_text_terminal *terminal, const char *text)
+{
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, stderr, terminal);
+	wt_phrase_add(&line, "%s", text);
+	wt_phrase_end(&line);
+}
+
+static void print_summary(const char *path, bool is_complete, const struct run_setup *setup)
 {
 	const struct wt_select_words all = {0};
 	struct wt_select select;
@@ -273,7 +322,8 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 	struct wt_text_terminal terminal;
 	struct wt_report report;
 	struct wt_run_file run;
-	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES];
+	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
+	bool is_profiled;
 	int rc;
 
 	if (wt_run_file_open(path, &run))
@@ -285,7 +335,7 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	/* In a data directory of its own the id says nothing to a later command. */
-	if (is_own_dir)
+	if (setup->is_own_dir)
 		snprintf(next, sizeof(next), "wavetap top -r %s", path);
 	else
 		snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
@@ -304,6 +354,13 @@ static void print_summary(const char *path, bool is_complete, bool is_own_dir)
 	}
 	wt_report_fini(&report);
 	wt_select_fini(&select);
+	is_profiled = wt_run_profiled(run.db, counters, sizeof(counters));
+	if (is_profiled)
+		tell(&terminal, counters);
+	if (!is_profiled || setup->is_sampled) {
+		wt_run_counters(run.db, setup->is_sampled, counters, sizeof(counters));
+		tell(&terminal, counters);
+	}
 	if (wt_db_meta(run.db, "recording_problem", problem, sizeof(problem)))
 		wt_cli_error("the recording is not whole: %s", problem);
 	wt_run_file_close(&run);
@@ -352,10 +409,10 @@ static void summarise(const struct run_setup *setup, const char *command, bool i
 	else if (rc)
 		wt_cli_error("no summary: %s", daemon_problem(rc));
 	else if (!strncmp(reply, "ok /", 4))
-		print_summary(reply + 3, true, setup->is_own_dir);
+		print_summary(reply + 3, true, setup);
 	else if (!strncmp(reply, "timeout /", 9) && strlen(reply) > 11 &&
 	         !strcmp(reply + strlen(reply) - 3, ".db"))
-		print_summary(reply + 8, false, setup->is_own_dir);
+		print_summary(reply + 8, false, setup);
 	else if (!strncmp(reply, "timeout", 7))
 		wt_cli_error("no summary: wavetapd can't store the run (see wavetap status)");
 	else if (!strncmp(reply, "none", 4))

@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/run_file.h"
 #include "cli/shm_room.h"
+#include "cli/status_samplers.h"
 #include "cli/table.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
@@ -159,6 +160,8 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 	}
 	sqlite3_finalize(s);
 	rc = print_processes(db, json, terminal);
+	if (!rc)
+		rc = wt_status_samplers(db, json, terminal);
 	s = query_json(db, problem_sql, json);
 	while (s && sqlite3_step(s) == SQLITE_ROW) {
 		wt_phrase_add(&line, "%s", text_of(s, 0));

@@ -4,21 +4,27 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/gpu_state.h"
 #include "cli/ledger_lines.h"
 #include "cli/parse_time.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
+#include "cli/sm_activity.h"
 #include "cli/table.h"
 
 #define DEFAULT_BUCKETS 40
 #define BAR_COLUMNS 40 /* at most */
 #define BAR_COLUMNS_LEAST 10
 #define OTHER_COLUMNS 57 /* of a row, without the bar */
+#define SAMPLED_COLUMNS 38 /* of the columns that samples add */
+#define WIDE_COLUMNS 105 /* with samples, a narrower terminal has no bar, and not all columns */
 
 struct timeline_values {
 	const char *run, *width;
@@ -39,6 +45,11 @@ static const struct wt_option timeline_options[] = {
         {0},
 };
 
+/* Beyond those of the table: wanted where the device has samples, or NVML had something to say. */
+#define SAMPLED (1u << 16)
+#define STATES (1u << 17)
+#define WIDE (1u << 18) /* not on a narrow terminal, if there are samples */
+
 /* The causes in the order of enum wt_gap_cause. */
 static const struct wt_table_column columns[] = {
         {"device_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
@@ -54,7 +65,15 @@ static const struct wt_table_column columns[] = {
         {"gap_sm_ns", "GAPS", WT_TABLE_RIGHT, 0, 5, 0},
         WT_GAP_CAUSE_COLUMNS,
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 10, 0},
-        {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
+        /* in text only where something was sampled */
+        {"sampled_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"sampled_active_share", "SM%", WT_TABLE_RIGHT, SAMPLED, 5, 0},
+        {"sampled_warps_per_sm", "WARPS", WT_TABLE_RIGHT, SAMPLED | WIDE, 5, 0},
+        {"sampled_tensor_share", "TENS%", WT_TABLE_RIGHT, SAMPLED | WIDE, 5, 0},
+        {"sampled_dram_bytes_per_ns", "GB/S", WT_TABLE_RIGHT, SAMPLED, 4, 0},
+        {"sampled_sm_clock_mhz", "MHZ", WT_TABLE_RIGHT, SAMPLED, 4, 0},
+        {"throttled", "!", WT_TABLE_LEFT, STATES, 0, 0},
+        {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WIDE, 0, 0},
 };
 
 static int64_t gap_sum_ns(const struct wt_ledger_bucket *bucket, enum wt_gap_cause *ret_most)
@@ -71,12 +90,12 @@ static int64_t gap_sum_ns(const struct wt_ledger_bucket *bucket, enum wt_gap_cau
 }
 
 /* Full blocks: active; shaded: idle or unjudged in kernels; dots: no kernel. */
-static void draw_bar(char *text, size_t text_bytes, double active, double gaps,
+static void draw_bar(char *text, size_t text_bytes, double active, double gaps, bool has_samples,
                      const struct wt_text_terminal *terminal)
 {
 	bool is_utf8 = terminal->is_utf8;
-	int room = terminal->width_columns ? (int)terminal->width_columns - OTHER_COLUMNS
-	                                   : BAR_COLUMNS;
+	int others = OTHER_COLUMNS + (has_samples ? SAMPLED_COLUMNS : 0);
+	int room = terminal->width_columns ? (int)terminal->width_columns - others : BAR_COLUMNS;
 	int bar_columns = room > BAR_COLUMNS         ? BAR_COLUMNS
 	                  : room < BAR_COLUMNS_LEAST ? BAR_COLUMNS_LEAST
 	                                             : room;
@@ -100,13 +119,101 @@ static void add_share(struct wt_table *table, int64_t sm_ns, double total)
 	wt_table_add_int(table, sm_ns, wt_text_percent(text, (double)sm_ns, total));
 }
 
+/* What was measured of a device, by the ledger's buckets. */
+struct measured {
+	struct wt_sm_sum *sums;
+	struct wt_gpu_states *states;
+	bool has_samples, has_states; /* at all; states: one that is worth a mark */
+	struct wt_sm_sum total;
+};
+
+static void free_measured(struct measured *measured, size_t devices)
+{
+	for (size_t i = 0; measured && i < devices; i++) {
+		free(measured[i].sums);
+		free(measured[i].states);
+	}
+	free(measured);
+}
+
+static int64_t bucket_end_ns(const struct wt_ledger *ledger, size_t at)
+{
+	int64_t end_ns = ledger->start_ns + (int64_t)(at + 1) * ledger->bucket_ns;
+
+	return end_ns < ledger->end_ns ? end_ns : ledger->end_ns;
+}
+
+static int load_measured(sqlite3 *db, const struct wt_ledger *ledger, int64_t device_id,
+                         struct measured *measured)
+{
+	size_t count = ledger->bucket_count;
+	int rc;
+
+	measured->sums = calloc(count, sizeof(*measured->sums));
+	measured->states = calloc(count, sizeof(*measured->states));
+	if (!measured->sums || !measured->states)
+		return -ENOMEM;
+	rc = wt_sm_activity_buckets(db, device_id, ledger->start_ns, ledger->end_ns,
+	                            ledger->bucket_ns, count, measured->sums);
+	for (size_t at = 0; !rc && at < count; at++) {
+		struct wt_gpu_states *states = &measured->states[at];
+
+		rc = wt_gpu_states_load(db, device_id,
+		                        ledger->start_ns + (int64_t)at * ledger->bucket_ns,
+		                        bucket_end_ns(ledger, at), states);
+		measured->has_samples |= measured->sums[at].sampled_ns > 0;
+		measured->total.warps_known_ns += measured->sums[at].warps_known_ns;
+		measured->total.tensor_known_ns += measured->sums[at].tensor_known_ns;
+		measured->total.dram_known_ns += measured->sums[at].dram_known_ns;
+		measured->has_states |= states->throttled || states->foreign;
+	}
+	return rc;
+}
+
+/* Of all devices. 0 or -errno. */
+static int load_all(const struct wt_ledger_view *view, struct measured **ret_measured)
+{
+	const struct wt_ledger *ledger = &view->ledger;
+	struct measured *measured = calloc(ledger->device_count, sizeof(*measured));
+	int rc = measured ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < ledger->device_count; i++)
+		rc = load_measured(view->run.db, ledger, ledger->devices[i].device_id,
+		                   &measured[i]);
+	*ret_measured = measured;
+	return rc;
+}
+
+/* "." for people where it is not known, null for programs. */
+static void add_measured(struct wt_table *table, const struct measured *measured, size_t at)
+{
+	const struct wt_sm_sum *sum = &measured->sums[at];
+	const struct wt_gpu_states *states = &measured->states[at];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], reasons[WT_THROTTLE_TEXT_BYTES];
+	char marks[16];
+	struct wt_sm_piece mean;
+
+	wt_sm_sum_mean(sum, &mean);
+	wt_table_add_int(table, (int64_t)mean.sampled_ns, NULL);
+	wt_table_add_double(table, mean.active_avg, 9, wt_text_percent(a, mean.active_avg, 1));
+	wt_table_add_double(table, mean.warps_per_sm, 1, NULL);
+	wt_table_add_double(table, mean.tensor_share, 9, wt_text_percent(b, mean.tensor_share, 1));
+	/* Bytes per ns are GB per s. */
+	wt_table_add_double(table, mean.dram_bytes / sum->dram_known_ns, 0, NULL);
+	wt_table_add_double(table, mean.sm_clock_mhz, 0, NULL);
+	wt_throttle_text(reasons, states->reasons);
+	snprintf(marks, sizeof(marks), "%s%s", states->throttled ? "T" : "",
+	         states->foreign ? "P" : "");
+	wt_table_add_string(table, reasons[0] ? reasons : NULL, marks);
+}
+
 static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
-                    const struct wt_ledger_device *device, size_t at,
-                    const struct wt_text_terminal *terminal)
+                    const struct wt_ledger_device *device, const struct measured *measured,
+                    size_t at, const struct wt_text_terminal *terminal)
 {
 	const struct wt_ledger_bucket *bucket = &device->buckets[at];
 	int64_t start_ns = ledger->start_ns + (int64_t)at * ledger->bucket_ns;
-	int64_t end_ns = start_ns + ledger->bucket_ns;
+	int64_t end_ns = bucket_end_ns(ledger, at);
 	/* As --from counts. */
 	int64_t origin_ns = ledger->select && ledger->select->has_window
 	                            ? ledger->select->run_start_ns
@@ -116,8 +223,6 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	int64_t gap_sm_ns = gap_sum_ns(bucket, &most) * device->sms;
 	double total;
 
-	if (end_ns > ledger->end_ns)
-		end_ns = ledger->end_ns;
 	total = (double)(end_ns - start_ns) * (double)device->sms;
 	wt_table_row(table, 0);
 	wt_table_add_int(table, device->device_id, NULL);
@@ -134,46 +239,104 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		wt_table_add_int(table, bucket->gap_ns[cause] * device->sms, NULL);
 	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(most) : NULL, NULL);
+	add_measured(table, measured, at);
 	draw_bar(bar, sizeof(bar), (double)bucket->share.active_sm_ns / total,
-	         (double)gap_sm_ns / total, terminal);
+	         (double)gap_sm_ns / total, measured->has_samples, terminal);
 	wt_table_add_string(table, bar, NULL);
 }
 
-static struct wt_table *make_table(const struct wt_ledger *ledger, size_t first, size_t count,
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+static bool is_narrow(const struct wt_text_terminal *terminal)
+{
+	return terminal->width_columns && terminal->width_columns < WIDE_COLUMNS;
+}
+
+/* Columns without anything in them are for programs only. */
+static void choose_columns(const struct wt_ledger *ledger, const struct measured *measured,
+                           size_t first, size_t count, const struct wt_text_terminal *terminal,
+                           struct wt_table_column chosen[COLUMNS])
+{
+	bool has_comm = false, has_samples = false, has_states = false;
+	bool has_warps = false, has_tensor = false, has_dram = false;
+
+	memcpy(chosen, columns, sizeof(columns));
+	for (size_t i = first; i < first + count; i++) {
+		has_comm |= ledger->devices[i].share.comm_sm_ns != 0;
+		has_samples |= measured[i].has_samples;
+		has_states |= measured[i].has_states;
+		has_warps |= measured[i].total.warps_known_ns > 0;
+		has_tensor |= measured[i].total.tensor_known_ns > 0;
+		has_dram |= measured[i].total.dram_known_ns > 0;
+	}
+	for (size_t i = 0; i < COLUMNS; i++) {
+		unsigned flags = chosen[i].flags;
+		const char *key = chosen[i].key;
+
+		chosen[i].flags &= ~(SAMPLED | STATES | WIDE);
+		if ((!strcmp(key, "comm_sm_ns") && !has_comm) ||
+		    (!strcmp(key, "sampled_warps_per_sm") && !has_warps) ||
+		    (!strcmp(key, "sampled_tensor_share") && !has_tensor) ||
+		    (!strcmp(key, "sampled_dram_bytes_per_ns") && !has_dram) ||
+		    ((flags & SAMPLED) && !has_samples) || ((flags & STATES) && !has_states) ||
+		    ((flags & WIDE) && has_samples && is_narrow(terminal)))
+			chosen[i].flags |= WT_TABLE_NO_TEXT;
+	}
+}
+
+static struct wt_table *make_table(const struct wt_ledger *ledger, const struct measured *measured,
+                                   size_t first, size_t count,
                                    const struct wt_text_terminal *terminal)
 {
 	/* The table keeps a pointer to them. */
-	static struct wt_table_column chosen[sizeof(columns) / sizeof(columns[0])];
+	static struct wt_table_column chosen[COLUMNS];
 	struct wt_table *table;
-	int64_t comm_sm_ns = 0;
 
-	memcpy(chosen, columns, sizeof(columns));
-	for (size_t i = first; i < first + count; i++)
-		comm_sm_ns |= ledger->devices[i].share.comm_sm_ns;
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]) && !comm_sm_ns; i++)
-		if (!strcmp(chosen[i].key, "comm_sm_ns"))
-			chosen[i].flags |= WT_TABLE_NO_TEXT;
-	table = wt_table_create(chosen, sizeof(columns) / sizeof(columns[0]));
-
+	choose_columns(ledger, measured, first, count, terminal, chosen);
+	table = wt_table_create(chosen, COLUMNS);
 	for (size_t i = first; table && i < first + count; i++)
 		for (size_t at = 0; at < ledger->bucket_count; at++)
-			add_row(table, ledger, &ledger->devices[i], at, terminal);
+			add_row(table, ledger, &ledger->devices[i], &measured[i], at, terminal);
 	return table;
 }
 
-static int print_text(const struct wt_ledger_view *view)
+/* What SM% and the marks mean, and what NVML said. */
+static int print_states(const struct wt_ledger_view *view, int64_t device_id,
+                        const struct measured *measured, const struct wt_text_terminal *terminal)
+{
+	struct wt_gpu_states states;
+	struct wt_phrase line;
+	int rc = wt_gpu_states_load(view->run.db, device_id, view->ledger.start_ns,
+	                            view->ledger.end_ns, &states);
+
+	wt_phrase_init(&line, stdout, terminal);
+	if (measured->has_samples)
+		wt_phrase_add(&line, "SM%% to MHZ: sampled");
+	if (!rc && measured->has_states)
+		wt_phrase_add(&line, "T throttled, P other process");
+	if (!rc)
+		wt_gpu_states_say(&line, &states);
+	if (measured->has_samples || (!rc && measured->has_states))
+		wt_phrase_end(&line);
+	return rc;
+}
+
+static int print_text(const struct wt_ledger_view *view, const struct measured *measured)
 {
 	struct wt_text_terminal terminal;
 	char width[WT_TEXT_NUMBER_BYTES];
+	bool has_bar = true;
 	int rc = 0;
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
-	printf("a row: %s of SMs x time, in percent; the bar: active, idle in kernels, gaps\n",
-	       wt_text_ns(width, view->ledger.bucket_ns));
+	for (size_t i = 0; i < view->ledger.device_count; i++)
+		has_bar &= !measured[i].has_samples || !is_narrow(&terminal);
+	printf("a row: %s of SMs x time, in percent%s\n", wt_text_ns(width, view->ledger.bucket_ns),
+	       has_bar ? "; the bar: active, idle in kernels, gaps" : "");
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
-		struct wt_table *table = make_table(&view->ledger, i, 1, &terminal);
+		struct wt_table *table = make_table(&view->ledger, measured, i, 1, &terminal);
 
 		if (!table)
 			return wt_cli_output_result(-ENOMEM);
@@ -181,16 +344,20 @@ static int print_text(const struct wt_ledger_view *view)
 			wt_ledger_print_device(stdout, &terminal, device);
 		rc = wt_table_print_text(table, stdout, &terminal);
 		wt_table_destroy(table);
+		if (!rc)
+			rc = print_states(view, device->device_id, &measured[i], &terminal);
 	}
 	if (!rc)
 		wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 	return wt_cli_output_result(rc);
 }
 
-static int print_data(const struct timeline_values *values, const struct wt_ledger_view *view)
+static int print_data(const struct timeline_values *values, const struct wt_ledger_view *view,
+                      const struct measured *measured)
 {
 	const struct wt_text_terminal none = {0};
-	struct wt_table *table = make_table(&view->ledger, 0, view->ledger.device_count, &none);
+	struct wt_table *table =
+	        make_table(&view->ledger, measured, 0, view->ledger.device_count, &none);
 	struct wt_json json;
 	int rc = -ENOMEM;
 
@@ -209,6 +376,18 @@ static int print_data(const struct timeline_values *values, const struct wt_ledg
 	}
 	wt_table_destroy(table);
 	return wt_cli_output_result(rc);
+}
+
+static int show(const struct timeline_values *values, const struct wt_ledger_view *view)
+{
+	struct measured *measured = NULL;
+	int rc = load_all(view, &measured);
+	int code = rc                                  ? wt_sm_activity_failed(&view->run, rc)
+	           : values->is_json || values->is_csv ? print_data(values, view, measured)
+	                                               : print_text(view, measured);
+
+	free_measured(measured, view->ledger.device_count);
+	return code;
 }
 
 /* WT_EXIT_FINE, or a usage error after a message. */
@@ -247,8 +426,7 @@ static int run_timeline(void *opaque, int operand_count, char **operands)
 	if (!code)
 		code = wt_ledger_open_buckets(values->run, &select, bucket_ns, &view);
 	if (!code)
-		code = values->is_json || values->is_csv ? print_data(values, &view)
-		                                         : print_text(&view);
+		code = show(values, &view);
 	wt_ledger_close(&view);
 	wt_select_fini(&select);
 	return code;
@@ -257,8 +435,10 @@ static int run_timeline(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_timeline = {
         .name = "timeline",
         .summary = "the ledger by stretches of time",
-        .details = "Each row is a stretch: SMs active, idle inside kernels, and without a kernel.\n"
-                   "Rows sum to the ledger. In the bar: active, idle in kernels, gaps.\n",
+        .details =
+                "Each row is a stretch: SMs active, idle inside kernels, and without a kernel.\n"
+                "Rows sum to the ledger. In the bar: active, idle in kernels, gaps. With samples:\n"
+                "SMs active, warps, tensor pipe, DRAM and clock as measured, throttling.\n",
         .options = timeline_options,
         .values_bytes = sizeof(struct timeline_values),
         .run = run_timeline,

@@ -30,13 +30,13 @@ struct top_values {
 
 /* Indices are enum wt_report_by. */
 static const struct wt_choice by_choices[] = {
-        {"idle", "in-kernel idle SM-time: underfill + wave (default)", 0},
-        {"tail-idle", "idle at the end of kernels: wave", 0},
+        {"idle", "idle inside kernels: underfill + wave + straggle + ramp (default)", 0},
+        {"tail-idle", "idle at the end of kernels: wave + straggle", 0},
         {"underfill", "SMs that never got a block", 0},
         {"wave", "partial last waves", 0},
         {"time", "summed durations", 0},
         {"launches", "number of launches", 0},
-        {"straggle", "unequal blocks: needs a measurement, which no run has yet", 0},
+        {"straggle", "unequal blocks, where the run has measured them", 0},
         {"gap", "time without a kernel before those of the row", 0},
         {"latency", "mean time from launch call to start of the kernel", 0},
         {"cv", "deviation of the durations by their mean", 0},
@@ -87,12 +87,6 @@ static int check_values(const struct top_values *values)
 	if (values->columns && (values->is_json || values->is_csv))
 		return wt_cli_usage_error("top",
 		                          "--columns shapes the table; --json and --csv have all");
-	if (values->by == WT_REPORT_BY_STRAGGLE) {
-		wt_cli_error(
-		        "--by straggle: blocks of unequal length need a measurement, and no run"
-		        " has that evidence yet; --by tail-idle ranks what the model knows");
-		return WT_EXIT_NO_DATA;
-	}
 	return WT_EXIT_FINE;
 }
 
@@ -192,6 +186,12 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	} else if (rc) {
 		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? report.problem : strerror(-rc));
 		code = WT_EXIT_FAILED;
+	} else if (query.by == WT_REPORT_BY_STRAGGLE && report.row_count &&
+	           !report.total.has_measured) {
+		wt_cli_error("--by straggle: blocks of unequal length need a measurement, and run "
+		             "%s has none; --by tail-idle ranks what the model knows",
+		             run->info.id);
+		code = WT_EXIT_NO_DATA;
 	} else if (query.by == WT_REPORT_BY_LATENCY && report.row_count &&
 	           !report.total.latency_launches) {
 		wt_cli_error("--by latency: no launch %s has a call of its own that is known",
@@ -241,9 +241,13 @@ static int run_top(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_top = {
         .name = "top",
         .summary = "which kernels leave SMs idle",
-        .details = "Ranks the kernels of a run by the SM-time that their launches left idle: SMs\n"
-                   "that never got a block (underfill), and SMs that waited for a partial last\n"
-                   "wave. LOST, UNDER, WAVE and TIME are times of the whole GPU: SM-time / SMs.\n",
+        .details =
+                "Ranks the kernels of a run by the SM-time that their launches left idle: SMs\n"
+                "that never got a block (underfill), SMs that waited for a partial last wave, "
+                "and,\n"
+                "where the run has measured it, for unequal blocks (straggle), launch and drain\n"
+                "(ramp). LOST, UNDER, WAVE, STRAG and TIME are times of the whole GPU:\n"
+                "SM-time / SMs. Numbers with a ~ are the model's alone.\n",
         .options = top_options,
         .values_bytes = sizeof(struct top_values),
         .run = run_top,

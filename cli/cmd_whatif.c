@@ -328,7 +328,7 @@ static void put_device(struct wt_json *json, const struct wt_whatif_device *devi
 	put_int(json, "copy_gap_ns", result->copy_gap_ns);
 	put_int(json, "kernels_refused", device->kernels_refused);
 	wt_json_key(json, "evidence");
-	wt_json_string(json, "model");
+	wt_json_string(json, device->has_measured ? "mixed" : "model");
 	wt_json_object_end(json);
 }
 

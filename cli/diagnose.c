@@ -11,6 +11,7 @@
 
 #include "cli/diagnose_impl.h"
 #include "cli/kernel_name.h"
+#include "cli/ledger_lines.h"
 
 #define NAME_COLUMNS_MAX 64
 
@@ -64,6 +65,7 @@ struct wt_finding *wt_finding_add(struct wt_diagnosing *work, const char *kind, 
 	finding->stake_sm_ns = least;
 	finding->stake_max_sm_ns = most;
 	finding->is_ledger_line = true;
+	finding->grade = "model";
 	return finding;
 }
 
@@ -158,14 +160,18 @@ static void find_busy(struct wt_diagnosing *work)
 
 static int find_all(struct wt_diagnosing *work)
 {
-	int rc = wt_diagnose_kernels(work);
+	int rc = wt_diagnose_load_measured(work);
 
+	if (!rc)
+		rc = wt_diagnose_kernels(work);
 	if (!rc)
 		rc = wt_diagnose_idle(work);
 	if (!rc)
 		rc = wt_diagnose_copies(work);
 	if (!rc)
 		rc = wt_diagnose_comm(work);
+	if (!rc)
+		rc = wt_diagnose_states(work);
 	return rc ? rc : wt_diagnose_active(work);
 }
 
@@ -202,9 +208,25 @@ static int find_named(struct wt_diagnosing *work)
 			rc = find_all(work);
 		wt_kernel_name_free_all(work->names, ledger->kernel_count);
 	}
+	free(work->measured);
 	free(work->busy_sm_ns);
 	free(names);
 	return rc;
+}
+
+/* Of SMs x time of all kernels. */
+static double measured_share(const struct wt_ledger *ledger)
+{
+	double measured = 0, whole = 0;
+
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		int64_t parts_sm_ns[WT_EVIDENCE_MAX];
+
+		whole += (double)wt_ledger_measured(&ledger->devices[i], parts_sm_ns);
+		measured += (double)parts_sm_ns[WT_EVIDENCE_SAMPLED] +
+		            (double)parts_sm_ns[WT_EVIDENCE_PROFILED];
+	}
+	return whole > 0 ? measured / whole : 0;
 }
 
 int wt_diagnose(sqlite3 *db, const struct wt_ledger *ledger, struct wt_gaps *gaps,
@@ -217,6 +239,7 @@ int wt_diagnose(sqlite3 *db, const struct wt_ledger *ledger, struct wt_gaps *gap
 	memset(diagnosis, 0, sizeof(*diagnosis));
 	for (size_t i = 0; i < ledger->device_count; i++)
 		diagnosis->total_sm_ns += (double)ledger->devices[i].total_sm_ns;
+	diagnosis->measured_share = measured_share(ledger);
 	work.least_sm_ns = limits->threshold * diagnosis->total_sm_ns;
 	wt_gaps_finish(gaps);
 	rc = find_named(&work);

@@ -29,6 +29,7 @@ struct wt_finding {
 	double stake_sm_ns; /* least and greatest, of all devices */
 	double stake_max_sm_ns;
 	bool is_ledger_line; /* idle SM-time; else of the time in which SMs had blocks */
+	const char *grade; /* what the stake rests on: "model", "sampled", "profiled", "mixed" */
 };
 
 /* A kernel that looks wasteful and is left in peace. */
@@ -45,6 +46,7 @@ struct wt_diagnosis {
 	struct wt_left left[WT_LEFT_MAX];
 	size_t left_count;
 	double total_sm_ns; /* SMs x wall of all devices */
+	double measured_share; /* of the kernels' SM-time */
 	char problem[200]; /* after -EIO */
 };
 

@@ -13,6 +13,7 @@
 
 #include "analysis/collective.h"
 #include "cli/diagnose_impl.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "cli/show.h"
 
@@ -273,7 +274,9 @@ struct low {
 	int64_t kernel_id, config_id; /* the configuration that took most time */
 	double share; /* of the kernel's time, times what of the SM's warps is missing */
 	double time_ns, most_ns;
-	double occupancy;
+	double occupancy; /* measured where it was, else what the limits allow */
+	bool is_measured;
+	double full; /* of the kernel's time: low, but bound by what more warps don't help */
 	int64_t launches, smem_bytes;
 	char limiter[64];
 };
@@ -288,6 +291,10 @@ static int add_low(struct wt_diagnosing *work, const struct low *low)
 
 	if (at == SIZE_MAX || low->time_ns <= 0)
 		return 0;
+	if (low->full / low->time_ns * work->busy_sm_ns[at] >= work->least_sm_ns)
+		wt_diagnose_leave(work, low->kernel_id, work->busy_sm_ns[at],
+		                  "few warps on an SM, and yet bound by the tensor pipe or by "
+		                  "memory, as measured: more warps would not help");
 	if (is_tile_kernel(work->ledger->kernels[at].name, low->smem_bytes) ||
 	    wt_diagnose_peace(work->ledger->kernels[at].name)) {
 		if (!wt_diagnose_peace(work->ledger->kernels[at].name) &&
@@ -303,10 +310,13 @@ static int add_low(struct wt_diagnosing *work, const struct low *low)
 		return 0;
 	work->busy_sm_ns[at] *= 1 - low->share / low->time_ns;
 	finding->kernel_id = low->kernel_id;
+	if (low->is_measured)
+		finding->grade = "mixed";
 	WT_TITLE(finding, "low occupancy by %s: %s", low->limiter, work->names[at]);
-	WT_EVIDENCE(finding, "%s%% of an SM's warps in %s launches, bounded by %s",
+	WT_EVIDENCE(finding, "%s%% of an SM's warps%s in %s launches, bounded by %s",
 	            wt_text_percent(percent, low->occupancy, 1),
-	            wt_text_count(count, low->launches), low->limiter);
+	            low->is_measured ? ", as measured," : "", wt_text_count(count, low->launches),
+	            low->limiter);
 	finding->explanation =
 	        "Few warps hide little latency. That alone is no fault: kernels with enough work "
 	        "in each thread run at full speed with few warps, and the model can't tell them "
@@ -328,22 +338,36 @@ static int add_low(struct wt_diagnosing *work, const struct low *low)
 /* A grid that does not fill the GPU gains nothing from room for more blocks. */
 static int find_occupancy(struct wt_diagnosing *work)
 {
-	static const char sql[] =
-	        "SELECT c.kernel_id, c.config_id, c.occupancy, c.limiter, sum(s.launches),"
-	        " total(s.time_ns), c.static_smem_bytes + c.dynamic_smem_bytes,"
-	        " c.occupancy < ?1 AND c.blocks >= c.resident_blocks AND"
-	        " (c.limiter LIKE '%registers%' OR c.limiter LIKE '%shared%') AS is_low"
-	        " FROM config_stat s JOIN config c USING (config_id) GROUP BY 1, 2 ORDER BY 1, 6 "
-	        "DESC";
+#define OCCUPANCY_SQL(measured, bound)                                                             \
+	"SELECT c.kernel_id, c.config_id, c.occupancy, c.limiter, sum(s.launches),"                \
+	" total(s.time_ns), c.static_smem_bytes + c.dynamic_smem_bytes,"                           \
+	" c.occupancy < ?1 AND c.blocks >= c.resident_blocks AND"                                  \
+	" (c.limiter LIKE '%registers%' OR c.limiter LIKE '%shared%') AS is_low, " measured        \
+	", " bound " FROM config_stat s JOIN config c USING (config_id) GROUP BY 1, 2"             \
+	" ORDER BY 1, 6 DESC"
+#define MEASURED_SQL(column)                                                                       \
+	"(SELECT " column " FROM main.measured m JOIN main.gpu g ON g.device_id = c.device_id"     \
+	" WHERE m.config_id = c.config_id AND m.warps_per_sm > 0 AND m.active_sms > 0"             \
+	" ORDER BY m.is_used DESC, m.evidence DESC LIMIT 1)"
+	/* Of the SMs that are active: those without blocks have no warps either. */
+	static const char with[] =
+	        OCCUPANCY_SQL(MEASURED_SQL("min(1.0, m.warps_per_sm * g.sm_count / m.active_sms"
+	                                   " / (g.max_threads_per_sm / g.warp_size))"),
+	                      MEASURED_SQL("m.bound IN ('compute', 'memory')"));
+	static const char without[] = OCCUPANCY_SQL("NULL", "NULL");
+#undef MEASURED_SQL
+#undef OCCUPANCY_SQL
 	struct low low = {0};
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(work->db, sql, &s);
+	int rc = wt_report_prepare(work->db,
+	                           wt_run_has_table(work->db, "measured") ? with : without, &s);
 
 	if (rc)
 		return rc;
 	sqlite3_bind_double(s, 1, OCCUPANCY_LOW);
 	while ((rc = wt_report_step(s)) > 0) {
-		double time_ns = sqlite3_column_double(s, 5);
+		double time_ns = sqlite3_column_double(s, 5), occupancy;
+		bool is_measured;
 
 		if (sqlite3_column_int64(s, 0) != low.kernel_id) {
 			rc = add_low(work, &low);
@@ -354,13 +378,20 @@ static int find_occupancy(struct wt_diagnosing *work)
 		low.time_ns += time_ns;
 		if (!sqlite3_column_int(s, 7))
 			continue;
-		low.share += time_ns * (1 - sqlite3_column_double(s, 2));
+		is_measured = sqlite3_column_type(s, 8) != SQLITE_NULL;
+		occupancy = sqlite3_column_double(s, is_measured ? 8 : 2);
+		if (sqlite3_column_int(s, 9)) {
+			low.full += time_ns * (1 - occupancy);
+			continue;
+		}
+		low.share += time_ns * (1 - occupancy);
 		low.launches += sqlite3_column_int64(s, 4);
 		if (time_ns <= low.most_ns)
 			continue;
 		low.most_ns = time_ns;
 		low.config_id = sqlite3_column_int64(s, 1);
-		low.occupancy = sqlite3_column_double(s, 2);
+		low.occupancy = occupancy;
+		low.is_measured = is_measured;
 		low.smem_bytes = sqlite3_column_int64(s, 6);
 		snprintf(low.limiter, sizeof(low.limiter), "%s", sqlite3_column_text(s, 3));
 	}

@@ -6,6 +6,7 @@
 
 #include "cli/copy_names.h"
 #include "cli/diagnose.h"
+#include "cli/measured.h"
 #include "cli/text.h"
 
 /* A chain: so many kernels in a row, none of which takes as long as this. */
@@ -21,12 +22,28 @@
 /* Looking a kernel up takes a microsecond, and some libraries do for each launch; loading code more. */
 #define WT_DIAGNOSE_LOAD_NS 50000
 
+/* Idle lines of a kernel that a bound says something about. */
+enum wt_bound_line {
+	WT_BOUND_UNDERFILL,
+	WT_BOUND_WAVE,
+	WT_BOUND_WAVE_MAX,
+	WT_BOUND_STRAGGLE,
+	WT_BOUND_LINES
+};
+
+/* What was measured of a kernel: shares, 0 where nothing was. */
+struct wt_kernel_measured {
+	double memory[WT_BOUND_LINES]; /* of the line: of configurations that wait for memory */
+	double measured; /* of SMs x its time */
+};
+
 struct wt_diagnosing {
 	sqlite3 *db;
 	const struct wt_ledger *ledger;
 	const struct wt_gaps *gaps;
 	const struct wt_diagnose_limits *limits;
 	char **names; /* short, of ledger->kernels */
+	struct wt_kernel_measured *measured; /* of each kernel */
 	double *busy_sm_ns; /* of each kernel: SMs with its blocks, not yet given to a finding */
 	struct wt_diagnosis *diagnosis;
 	double least_sm_ns; /* what a finding must be worth */
@@ -64,5 +81,20 @@ int wt_diagnose_idle(struct wt_diagnosing *work); /* gaps */
 int wt_diagnose_copies(struct wt_diagnosing *work);
 int wt_diagnose_comm(struct wt_diagnosing *work); /* collectives, ranks that wait */
 int wt_diagnose_active(struct wt_diagnosing *work); /* variance, slow ranks, occupancy */
+void wt_diagnose_unequal(struct wt_diagnosing *work); /* diagnose_measured.c, like the next ones */
+int wt_diagnose_states(struct wt_diagnosing *work); /* throttled clocks, other processes */
+
+/* Fills `measured`. 0 or -errno. */
+int wt_diagnose_load_measured(struct wt_diagnosing *work);
+/* For most of the kernel's time: then it is judged even if its geometry says nothing. */
+bool wt_diagnose_is_measured(const struct wt_diagnosing *work, size_t at);
+
+/* What a line of a kernel's share rests on: "model", "sampled", "profiled", "mixed". */
+#define WT_KERNEL_GRADE(kernel, line)                                                              \
+	wt_measured_word(                                                                          \
+	        (kernel)->share.line,                                                              \
+	        (const int64_t[WT_EVIDENCE_MAX]){                                                  \
+	                [WT_EVIDENCE_SAMPLED] = (kernel)->measured[WT_EVIDENCE_SAMPLED].line,      \
+	                [WT_EVIDENCE_PROFILED] = (kernel)->measured[WT_EVIDENCE_PROFILED].line})
 
 #endif /* WT_CLI_DIAGNOSE_IMPL_H */

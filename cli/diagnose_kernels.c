@@ -16,7 +16,19 @@
 	"The last wave of blocks does not fill the GPU, and the SMs that are done wait. Where in " \
 	"the range the loss lies, geometry can't tell; a kernel that waits for memory may lose "   \
 	"nothing."
+#define EXPLAIN_WAVE_MEASURED                                                                      \
+	"The last wave of blocks does not fill the GPU, and the SMs that are done wait; which "    \
+	"form of the loss applies was measured."
+#define MEMORY_PEACE                                                                               \
+	"bound by memory, as measured: its idle SMs are not time lost while DRAM is saturated"
 #define TRY_WAVE "Another tile size or problem size; split-K or Stream-K; a persistent kernel."
+
+/* Persistent kernels, unless measured. */
+static bool is_in_peace(const struct wt_diagnosing *work, size_t at)
+{
+	return wt_diagnose_peace(work->ledger->kernels[at].name) &&
+	       !wt_diagnose_is_measured(work, at);
+}
 
 static void find_small_grids(struct wt_diagnosing *work)
 {
@@ -28,9 +40,10 @@ static void find_small_grids(struct wt_diagnosing *work)
 
 	for (size_t i = 0; i < ledger->kernel_count; i++) {
 		const struct wt_ledger_kernel *kernel = &ledger->kernels[i];
-		double stake = (double)kernel->share.underfill_sm_ns;
+		double memory = work->measured[i].memory[WT_BOUND_UNDERFILL];
+		double stake = (double)kernel->share.underfill_sm_ns * (1 - memory);
 
-		if (wt_diagnose_peace(kernel->name))
+		if (is_in_peace(work, i))
 			continue;
 		finding = wt_finding_add(work, "small-grid", stake, stake);
 		if (!finding) {
@@ -44,6 +57,7 @@ static void find_small_grids(struct wt_diagnosing *work)
 		        finding,
 		        "%s of its launches left SMs without a block; its grids: show id:%" PRId64,
 		        wt_text_count(count, kernel->launches_underfilled), kernel->kernel_id);
+		finding->grade = WT_KERNEL_GRADE(kernel, underfill_sm_ns);
 		finding->explanation = EXPLAIN_SMALL;
 		finding->advice = TRY_SMALL;
 	}
@@ -59,6 +73,20 @@ static void find_small_grids(struct wt_diagnosing *work)
 	        "once.";
 }
 
+/*
+ * What a partial wave may take beyond its value, by the model. Where it was measured, that is active, or
+ * idle for another reason.
+ */
+static double range_sm_ns(const struct wt_ledger_kernel *kernel)
+{
+	double range = (double)kernel->share.wave_max_sm_ns - (double)kernel->share.wave_sm_ns;
+
+	for (int i = WT_EVIDENCE_SAMPLED; i < WT_EVIDENCE_MAX; i++)
+		range -= (double)kernel->measured[i].wave_max_sm_ns -
+		         (double)kernel->measured[i].wave_sm_ns;
+	return range > 0 ? range : 0;
+}
+
 static void find_waves(struct wt_diagnosing *work)
 {
 	const struct wt_ledger *ledger = work->ledger;
@@ -66,12 +94,15 @@ static void find_waves(struct wt_diagnosing *work)
 
 	for (size_t i = 0; i < ledger->kernel_count; i++) {
 		const struct wt_ledger_kernel *kernel = &ledger->kernels[i];
+		const double *memory = work->measured[i].memory;
+		double least = (double)kernel->share.wave_sm_ns * (1 - memory[WT_BOUND_WAVE]);
+		double most = least + range_sm_ns(kernel) * (1 - memory[WT_BOUND_WAVE_MAX]);
+		bool is_measured = wt_diagnose_is_measured(work, i);
 		struct wt_finding *finding;
 
-		if (wt_diagnose_peace(kernel->name) || wt_is_collective_kernel(kernel->name))
+		if (is_in_peace(work, i) || wt_is_collective_kernel(kernel->name))
 			continue;
-		finding = wt_finding_add(work, "partial-wave", (double)kernel->share.wave_sm_ns,
-		                         (double)kernel->share.wave_max_sm_ns);
+		finding = wt_finding_add(work, "partial-wave", least, most);
 		if (!finding)
 			continue;
 		finding->kernel_id = kernel->kernel_id;
@@ -80,9 +111,21 @@ static void find_waves(struct wt_diagnosing *work)
 		        finding,
 		        "%s launches; waves, and the grids that would fill them: show id:%" PRId64,
 		        wt_text_count(count, kernel->launches), kernel->kernel_id);
-		finding->explanation = EXPLAIN_WAVE;
+		finding->grade = WT_KERNEL_GRADE(kernel, wave_sm_ns);
+		finding->explanation = is_measured ? EXPLAIN_WAVE_MEASURED : EXPLAIN_WAVE;
 		finding->advice = TRY_WAVE;
 	}
+}
+
+/* Idle SM-time of configurations that wait for memory. */
+static double memory_sm_ns(const struct wt_diagnosing *work, size_t at)
+{
+	const struct wt_sweep_share *share = &work->ledger->kernels[at].share;
+	const double *memory = work->measured[at].memory;
+
+	return memory[WT_BOUND_UNDERFILL] * (double)share->underfill_sm_ns +
+	       memory[WT_BOUND_WAVE] * (double)share->wave_sm_ns +
+	       memory[WT_BOUND_STRAGGLE] * (double)share->straggle_sm_ns;
 }
 
 /* What would be a finding, were it not for the kernel's way to work. */
@@ -95,12 +138,14 @@ static void leave_persistent(struct wt_diagnosing *work)
 		const struct wt_sweep_share *share = &kernel->share;
 		const char *reason = wt_diagnose_peace(kernel->name);
 
-		if (reason)
-			wt_diagnose_leave(
-			        work, kernel->kernel_id,
-			        (double)share->active_sm_ns + (double)share->underfill_sm_ns +
-			                (double)share->wave_sm_ns + (double)share->unjudged_sm_ns,
-			        reason);
+		if (memory_sm_ns(work, i) >= work->least_sm_ns && memory_sm_ns(work, i) > 0)
+			wt_diagnose_leave(work, kernel->kernel_id, (double)wt_measure_sm_ns(share),
+			                  MEMORY_PEACE);
+		else if (reason && !wt_diagnose_is_measured(work, i))
+			wt_diagnose_leave(work, kernel->kernel_id,
+			                  (double)wt_measure_sm_ns(share) -
+			                          (double)share->comm_sm_ns,
+			                  reason);
 		else if ((double)share->unjudged_sm_ns >
 		         (double)share->active_sm_ns + (double)share->underfill_sm_ns)
 			wt_diagnose_leave(
@@ -114,6 +159,7 @@ int wt_diagnose_kernels(struct wt_diagnosing *work)
 {
 	find_small_grids(work);
 	find_waves(work);
+	wt_diagnose_unequal(work);
 	leave_persistent(work);
 	return 0;
 }

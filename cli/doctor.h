@@ -4,6 +4,7 @@
  *	doctor_install.c   our own files, preloading, settings
  *	doctor_gpu.c       driver, devices, counters, other tools
  *	doctor_cupti.c     which libcupti would be used
+ *	doctor_sampler.c   can counters be sampled?
  *	doctor_host.c      processor, clock, limits, /proc
  *	doctor_data.c      shared memory, data directory, daemon, leftovers
  *	doctor_target.c    the program that is to be recorded
@@ -41,6 +42,8 @@ struct wt_doctor {
 	int driver_version; /* 0 = no driver */
 	int device_count;
 	char driver_path[WT_PATH_BYTES];
+	char cupti_path[WT_PATH_BYTES]; /* the one that would be used; "" = none */
+	bool is_reserved; /* counters are for administrators alone, and we are none */
 	const char *const *command; /* the program to look at; NULL: none */
 
 	struct wt_doctor_finding *findings;
@@ -57,6 +60,8 @@ void wt_doctor_install(struct wt_doctor *doctor);
 void wt_doctor_gpu(struct wt_doctor *doctor);
 /* `python`: an interpreter whose packages are looked at too, or NULL. */
 void wt_doctor_cupti(struct wt_doctor *doctor, const char *python);
+/* After the two above. */
+void wt_doctor_sampler(struct wt_doctor *doctor);
 void wt_doctor_host(struct wt_doctor *doctor);
 void wt_doctor_data(struct wt_doctor *doctor);
 void wt_doctor_target(struct wt_doctor *doctor);

@@ -249,6 +249,8 @@ static void tell(struct search *search, bool is_python)
 			              has_usable ? "also there" : "libcupti", NULL,
 			              "%s of CUDA %s, %s", c->path, cuda_name(c->version, name),
 			              c->how);
+		if (!c->problem[0] && !has_usable)
+			snprintf(doctor->cupti_path, sizeof(doctor->cupti_path), "%s", c->path);
 		has_usable = has_usable || !c->problem[0];
 	}
 	if (has_usable)

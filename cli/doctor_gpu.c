@@ -288,17 +288,21 @@ static void check_counters(struct wt_doctor *doctor)
 		sscanf(line, "RmProfilingAdminOnly: %d", &admin_only);
 	if (in)
 		fclose(in);
+	doctor->is_reserved =
+	        admin_only > 0 && !has_capability(sys_admin) && !has_capability(perfmon);
 	if (admin_only < 0)
 		wt_doctor_add(doctor, WT_DOCTOR_NA, GROUP, "counters", NULL,
-		              "not known (no " MODULE_PARAMS "); this version uses none, launch "
-		              "records need none");
-	else if (!admin_only || has_capability(sys_admin) || has_capability(perfmon))
+		              "not known who may use them (no " MODULE_PARAMS "); launch records "
+		              "need none");
+	else if (!doctor->is_reserved)
 		wt_doctor_add(doctor, WT_DOCTOR_OK, GROUP, "counters", NULL,
-		              "permitted; this version uses none, launch records need none");
+		              "permitted; launch records need none");
 	else
-		wt_doctor_add(doctor, WT_DOCTOR_OK, GROUP, "counters", NULL,
-		              "reserved to root (RmProfilingAdminOnly: 1); this version uses none, "
-		              "launch records need none");
+		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "counters",
+		              "run as root or with CAP_SYS_ADMIN, or load the nvidia module with "
+		              "NVreg_RestrictProfilingToAdminUsers=0",
+		              "reserved to root (RmProfilingAdminOnly: 1): SM activity is not "
+		              "measured; launch records need none");
 }
 
 static void check_tools(struct wt_doctor *doctor)

@@ -19,6 +19,7 @@
 #include "config.h"
 #include "schema/wt_ident.h"
 #include "schema/wt_keep.h"
+#include "schema/wt_sampling.h"
 
 #define GROUP "wavetap"
 
@@ -112,6 +113,15 @@ static void check_daemon(struct wt_doctor *doctor)
 	else
 		check_version(doctor, "wavetapd", path);
 	free(probe);
+}
+
+/* Not found: doctor_sampler.c says so. */
+static void check_sampler(struct wt_doctor *doctor)
+{
+	char path[WT_PATH_BYTES];
+
+	if (!wt_client_find_sampler(path))
+		check_version(doctor, "wavetap-sampler", path);
 }
 
 /* ---- preloading */
@@ -245,8 +255,11 @@ static void check_settings(struct wt_doctor *doctor)
 {
 	const char *all = getenv("WAVETAP"), *spawn = getenv("WAVETAP_SPAWN");
 	const char *nvtx = getenv("WAVETAP_NVTX");
+	const char *sample = getenv("WAVETAP_SAMPLE"), *profile = getenv("WAVETAP_PROFILE");
 	const char *keep = getenv("WAVETAP_KEEP"), *bytes = getenv("WAVETAP_SHM_BYTES");
 	struct wt_keep limits = WT_KEEP_ALL;
+	uint32_t launches;
+	uint64_t interval_ns;
 	char error[WT_DB_ERROR_BYTES];
 
 	if (all && !strcmp(all, "0"))
@@ -264,6 +277,14 @@ static void check_settings(struct wt_doctor *doctor)
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_KEEP",
 		              "a number of runs, a size or an age: 20,2GiB,30d",
 		              "%s; every run is kept", error);
+	if (sample && wt_sampling_parse(sample, &interval_ns))
+		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_SAMPLE", WT_SAMPLING_FORM,
+		              "WAVETAP_SAMPLE=%s makes no sense: SM activity is not measured",
+		              sample);
+	if (profile && wt_profile_parse(profile, &launches))
+		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_PROFILE",
+		              "a number of launches up to 1000",
+		              "WAVETAP_PROFILE=%s makes no sense: nothing is profiled", profile);
 	if (bytes && bytes[0] && strtoull(bytes, NULL, 10) < WT_SEGMENT_BYTES_MIN)
 		wt_doctor_add(doctor, WT_DOCTOR_FAIL, GROUP, "WAVETAP_SHM_BYTES",
 		              "unset it, or give at least 1048576",
@@ -282,6 +303,7 @@ void wt_doctor_install(struct wt_doctor *doctor)
 		check_version(doctor, "library", doctor->library);
 	}
 	check_daemon(doctor);
+	check_sampler(doctor);
 	if (doctor->library[0])
 		check_preload(doctor);
 	check_environment(doctor);

@@ -59,30 +59,31 @@ static void read_kernel_row(sqlite3_stmt *s, const struct wt_facts *facts,
 
 /* ---- kernels */
 
-/* What the sweep calls a kernel: its process and its index among the ledger's kernels. */
-#define SWEEP_ID_BITS 32
 #define SWEEP_PROCESSES_MAX (INT64_C(1) << 30)
 
-static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *share)
+static int on_kernel(void *arg, int64_t id, const struct wt_sweep_share *model)
 {
 	struct wt_ledger_loading *load = arg;
 	const struct wt_ledger_observer *observer = load->observer;
-	struct wt_ledger_kernel *kernel =
-	        &load->ledger->kernels[id & ((INT64_C(1) << SWEEP_ID_BITS) - 1)];
-	struct wt_sweep_share *sum = &kernel->share;
+	struct wt_sweep_share share = *model, measured[WT_EVIDENCE_MAX];
+	const struct wt_ledger_config *config =
+	        &load->configs[id & ((INT64_C(1) << WT_LEDGER_ID_BITS) - 1)];
+	struct wt_ledger_kernel *kernel = &load->ledger->kernels[config->kernel_at];
+	struct wt_ledger_device *device = load->device;
 
+	if (wt_ledger_measure(load, id, &share, measured)) {
+		for (int i = 0; i < WT_EVIDENCE_MAX; i++) {
+			wt_sweep_share_add(&kernel->measured[i], &measured[i]);
+			wt_sweep_share_add(&device->measured[i], &measured[i]);
+		}
+	}
 	kernel->launches++;
-	kernel->launches_underfilled += share->underfill_sm_ns > 0;
-	sum->active_sm_ns += share->active_sm_ns;
-	sum->active_comm_sm_ns += share->active_comm_sm_ns;
-	sum->underfill_sm_ns += share->underfill_sm_ns;
-	sum->wave_sm_ns += share->wave_sm_ns;
-	sum->wave_max_sm_ns += share->wave_max_sm_ns;
-	sum->unjudged_sm_ns += share->unjudged_sm_ns;
-	sum->comm_sm_ns += share->comm_sm_ns;
+	kernel->launches_underfilled += share.underfill_sm_ns > 0;
+	wt_sweep_share_add(&kernel->share, &share);
+	wt_sweep_share_add(&device->share, &share);
 	if (!observer || !observer->share)
 		return 0;
-	return observer->share(observer->arg, load->device, id >> SWEEP_ID_BITS, share);
+	return observer->share(observer->arg, device, id >> WT_LEDGER_ID_BITS, &share);
 }
 
 static void on_slice(void *arg, int64_t start_ns, int64_t end_ns, uint64_t sms_wanted)
@@ -90,6 +91,29 @@ static void on_slice(void *arg, int64_t start_ns, int64_t end_ns, uint64_t sms_w
 	struct wt_ledger_loading *load = arg;
 
 	load->observer->slice(load->observer->arg, load->device, end_ns - start_ns, sms_wanted);
+}
+
+/* The index of a row's configuration. 0 or -ENOMEM. */
+static int find_config(struct wt_ledger_loading *load, const struct wt_ledger_row *row,
+                       const struct wt_sweep_kernel *kernel, uint32_t *ret_at)
+{
+	uint32_t at = wt_map_get(&load->config_at, (uint64_t)row->config_id);
+
+	if (at == WT_MAP_NONE) {
+		struct wt_ledger_config *config =
+		        wt_report_append(&load->configs, &load->config_count, sizeof(*config));
+
+		at = (uint32_t)load->config_count - 1;
+		if (!config || wt_map_set(&load->config_at, (uint64_t)row->config_id, at))
+			return -ENOMEM;
+		config->kernel_at = load->next_at;
+		config->facts.sms = kernel->sms;
+		config->facts.device_sms = (uint32_t)load->device->sms;
+		config->is_judged = kernel->is_judged;
+		config->measured = wt_measured_find(&load->measured, row->config_id);
+	}
+	*ret_at = at;
+	return 0;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -102,7 +126,6 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 {
 	const struct wt_ledger *ledger = load->ledger;
 	struct wt_sweep_kernel kernel = {
-	        .id = (int64_t)((uint64_t)row->process_id << SWEEP_ID_BITS | load->next_at),
 	        .tag = wt_ledger_graph_tag(row),
 	        .start_ns = row->start_ns > ledger->start_ns ? row->start_ns : ledger->start_ns,
 	        .end_ns = least(row->end_ns, ledger->end_ns),
@@ -115,8 +138,13 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .is_collective = load->is_collective[load->next_at],
 	};
 	const struct wt_ledger_observer *observer = load->observer;
-	int rc = -EINVAL;
+	uint32_t config_at;
+	int rc = find_config(load, row, &kernel, &config_at);
 
+	if (rc)
+		return rc;
+	kernel.id = (int64_t)((uint64_t)row->process_id << WT_LEDGER_ID_BITS | config_at);
+	rc = -EINVAL;
 	if (row->process_id >= 0 && row->process_id < SWEEP_PROCESSES_MAX)
 		rc = wt_sweep_add(&load->sweep, &kernel);
 	if (rc == -EINVAL || rc == -EBUSY) {
@@ -204,15 +232,12 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 	sqlite3_finalize(s);
 	if (rc)
 		return rc == -EINVAL ? -ERANGE : rc;
-	device->share = load->sweep.total;
 	device->busy_ns = load->sweep.busy_ns;
 	device->total_sm_ns = device->wall_ns * device->sms;
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		gap_ns += device->gap_ns[cause];
-	device->residual_sm_ns = device->total_sm_ns - device->share.active_sm_ns -
-	                         device->share.underfill_sm_ns - device->share.wave_sm_ns -
-	                         device->share.unjudged_sm_ns - device->share.comm_sm_ns -
-	                         gap_ns * device->sms;
+	device->residual_sm_ns =
+	        device->total_sm_ns - wt_measure_sm_ns(&device->share) - gap_ns * device->sms;
 	return 0;
 }
 
@@ -352,6 +377,8 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 	if (!rc)
 		rc = load_devices(load);
 	if (!rc)
+		rc = wt_measured_load(load->db, &load->measured);
+	if (!rc)
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
 		rc = wt_facts_load(load->db, load->ledger->clock_error_ns, &load->facts);
@@ -399,6 +426,9 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 		drop_unused(ledger);
 	wt_facts_free(load->facts);
 	wt_map_fini(&load->kernel_at);
+	wt_map_fini(&load->config_at);
+	wt_measured_fini(&load->measured);
+	free(load->configs);
 	wt_map_fini(&load->stream_at);
 	free(load->stream_entry_ns);
 	free(load->is_collective);

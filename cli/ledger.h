@@ -4,8 +4,10 @@
  *   SMs x wall = active + underfill + wave + straggle + ramp + unjudged + comm + gaps + residual
  *
  * The sweep (analysis/sweep.h) gives the first ones, the causes of gaps (analysis/gap.h) the last.
- * Evidence is the model: straggle and ramp need a measurement and are unknown. The residual is
- * what the terms leave of the whole; 0 for pure model evidence.
+ * Where the run has measured a configuration, that stands in place of the model's share
+ * (analysis/measure.h) of the time in which its kernels had the device to themselves; all shares
+ * here, also those that observers see, have it in. Straggle and ramp need it. The residual is
+ * what the terms leave of the whole; 0 unless something is wrong.
  *
  * Time: O(n log n) for n kernels, sorted by SQLite. Memory: ledger_facts.h, and one row per kernel
  * name. Single-threaded; blocks on the file.
@@ -17,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/evidence.h"
 #include "analysis/gap.h"
 #include "analysis/sweep.h"
 #include "cli/ledger_facts.h"
@@ -28,7 +31,10 @@
  */
 #define WT_LEDGER_SHORT_GAP_NS 1000000
 
-/* What a stretch of the window had; all of them sum to the device's lines. */
+/*
+ * What a stretch of the window had; all of them sum to the device's lines. Where kernels share SMs and
+ * joint measurement tells which were active, to some SM-ns: the cuts round otherwise.
+ */
 struct wt_ledger_bucket {
 	struct wt_sweep_share share;
 	int64_t gap_ns[WT_GAP_CAUSE_MAX];
@@ -44,6 +50,7 @@ struct wt_ledger_device {
 	int64_t kernels_refused; /* their times can't be: not in the ledger */
 	int64_t gaps; /* number of them */
 	struct wt_sweep_share share;
+	struct wt_sweep_share measured[WT_EVIDENCE_MAX]; /* of it; the rest is the model's */
 	int64_t busy_ns;
 	int64_t gap_ns[WT_GAP_CAUSE_MAX]; /* by cause; x sms: SM-time */
 	int64_t short_gaps; /* of at most WT_LEDGER_SHORT_GAP_NS */
@@ -59,6 +66,7 @@ struct wt_ledger_kernel {
 	int64_t launches;
 	int64_t gaps;
 	struct wt_sweep_share share;
+	struct wt_sweep_share measured[WT_EVIDENCE_MAX]; /* of `share` */
 	int64_t launches_underfilled; /* that left SMs without a block */
 	int64_t gap_sm_ns[WT_GAP_CAUSE_MAX];
 	int64_t short_gap_sm_ns[WT_GAP_CAUSE_MAX]; /* of gaps of at most WT_LEDGER_SHORT_GAP_NS */

@@ -35,20 +35,6 @@ int wt_ledger_make_buckets(struct wt_ledger *ledger, int64_t bucket_ns)
 	return 0;
 }
 
-static struct wt_sweep_share difference(const struct wt_sweep_share *after,
-                                        const struct wt_sweep_share *before)
-{
-	return (struct wt_sweep_share){
-	        .active_sm_ns = after->active_sm_ns - before->active_sm_ns,
-	        .active_comm_sm_ns = after->active_comm_sm_ns - before->active_comm_sm_ns,
-	        .underfill_sm_ns = after->underfill_sm_ns - before->underfill_sm_ns,
-	        .wave_sm_ns = after->wave_sm_ns - before->wave_sm_ns,
-	        .wave_max_sm_ns = after->wave_max_sm_ns - before->wave_max_sm_ns,
-	        .unjudged_sm_ns = after->unjudged_sm_ns - before->unjudged_sm_ns,
-	        .comm_sm_ns = after->comm_sm_ns - before->comm_sm_ns,
-	};
-}
-
 int wt_ledger_close_buckets(struct wt_ledger_loading *load, int64_t until_ns)
 {
 	const struct wt_ledger *ledger = load->ledger;
@@ -61,8 +47,9 @@ int wt_ledger_close_buckets(struct wt_ledger_loading *load, int64_t until_ns)
 
 		if (rc)
 			return rc;
+		wt_ledger_measure_until(load, &total);
 		load->device->buckets[load->bucket_at++].share =
-		        difference(&total, &load->bucket_total);
+		        wt_sweep_share_difference(&total, &load->bucket_total);
 		load->bucket_total = total;
 	}
 	return 0;

@@ -7,6 +7,15 @@
 #include "analysis/map.h"
 #include "cli/ledger.h"
 #include "cli/ledger_facts.h"
+#include "cli/measured.h"
+
+/* A configuration that the sweep met. */
+struct wt_ledger_config {
+	size_t kernel_at; /* index in ledger->kernels */
+	struct wt_sweep_facts facts; /* sms and device_sms */
+	bool is_judged;
+	struct wt_measured_config *measured; /* NULL: nothing is */
+};
 
 /* What the loading of one ledger holds. */
 struct wt_ledger_loading {
@@ -16,6 +25,10 @@ struct wt_ledger_loading {
 	struct wt_facts *facts;
 	bool *is_collective; /* of ledger->kernels */
 	struct wt_map kernel_at; /* kernel_id -> index in ledger->kernels */
+	struct wt_measured measured;
+	struct wt_ledger_config *configs; /* the sweep names kernels by them */
+	size_t config_count;
+	struct wt_map config_at; /* config_id -> index in configs */
 	struct wt_map stream_at; /* process and stream -> index in stream_entry_ns */
 	int64_t *stream_entry_ns; /* when a kernel was last launched into it */
 	size_t stream_count, stream_capacity;
@@ -27,6 +40,19 @@ struct wt_ledger_loading {
 	size_t bucket_at; /* the first that is not closed */
 	struct wt_sweep_share bucket_total; /* up to its start */
 };
+
+/* What the sweep calls a kernel: its process and its configuration's index. */
+#define WT_LEDGER_ID_BITS 32
+
+/*
+ * ledger_measure.c: what was measured of the kernel `id` takes the model's place in its share;
+ * ret_measured says how much. False: nothing was, and all of ret_measured is 0.
+ */
+bool wt_ledger_measure(struct wt_ledger_loading *load, int64_t id, struct wt_sweep_share *share,
+                       struct wt_sweep_share ret_measured[WT_EVIDENCE_MAX]);
+
+/* The totals of the sweep up to now, as far as they are known, with what still runs. */
+void wt_ledger_measure_until(struct wt_ledger_loading *load, struct wt_sweep_share *total);
 
 /* ledger_gap.c: output of the sweep; `arg` is the loading. */
 int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap);

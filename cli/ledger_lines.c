@@ -3,11 +3,13 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
+#include "cli/measured.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
 #include "cli/top_json.h"
@@ -42,55 +44,111 @@ static void add(struct wt_ledger_line *lines, size_t *count, struct wt_ledger_li
 	lines[(*count)++] = line;
 }
 
+int64_t wt_ledger_measured(const struct wt_ledger_device *device,
+                           int64_t ret_parts_sm_ns[WT_EVIDENCE_MAX])
+{
+	for (int i = 0; i < WT_EVIDENCE_MAX; i++)
+		ret_parts_sm_ns[i] = wt_measure_sm_ns(&device->measured[i]);
+	return wt_measure_sm_ns(&device->share);
+}
+
+/* A line of the sweep's; `offset` is that of its number in struct wt_sweep_share. */
+static void add_share(struct wt_ledger_line *lines, size_t *count,
+                      const struct wt_ledger_device *device, size_t offset,
+                      struct wt_ledger_line line)
+{
+	line.sm_ns = *(const int64_t *)((const char *)&device->share + offset);
+	for (int i = 0; i < WT_EVIDENCE_MAX; i++)
+		line.parts_sm_ns[i] =
+		        *(const int64_t *)((const char *)&device->measured[i] + offset);
+	add(lines, count, line);
+}
+#define ADD_SHARE(field, ...)                                                                      \
+	add_share(lines, &n, device, offsetof(struct wt_sweep_share, field),                       \
+	          (struct wt_ledger_line){__VA_ARGS__})
+
+/* What the kernels had. Their number. */
+static size_t share_lines(const struct wt_ledger_device *device, struct wt_ledger_line *lines)
+{
+	const struct wt_sweep_share *share = &device->share;
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], whole_sm_ns = wt_ledger_measured(device, parts_sm_ns);
+	bool is_measured = strcmp(wt_measured_word(whole_sm_ns, parts_sm_ns), "model") != 0;
+	const char *reason = is_measured ? NULL : needs_measurement;
+	size_t n = 0;
+
+	ADD_SHARE(active_sm_ns, "active", "active_sm_ns",
+	          is_measured ? "SMs with blocks" : "SMs with blocks, at the most", 0, -1, NULL,
+	          false, {0});
+	if (share->active_comm_sm_ns)
+		ADD_SHARE(active_comm_sm_ns, "collectives", "active_comm_sm_ns",
+		          "of it: SMs of NCCL and NVSHMEM kernels", 0, -1, NULL, true, {0});
+	ADD_SHARE(underfill_sm_ns, "underfill", "underfill_sm_ns", "SMs that never got a block", 0,
+	          -1, NULL, false, {0});
+	ADD_SHARE(wave_sm_ns, "wave", "wave_sm_ns",
+	          is_measured ? "partial last waves" : "partial last waves, at the least", 0,
+	          share->wave_max_sm_ns, NULL, false, {0});
+	ADD_SHARE(straggle_sm_ns, "straggle", "straggle_sm_ns", "unequal blocks", 0, -1, reason,
+	          false, {0});
+	ADD_SHARE(ramp_sm_ns, "ramp", "ramp_sm_ns", "launch and drain in a kernel", 0, -1, reason,
+	          false, {0});
+	ADD_SHARE(unjudged_sm_ns, "unjudged", "unjudged_sm_ns",
+	          "no model fits, or kernels share SMs", 0, -1, NULL, false, {0});
+	ADD_SHARE(comm_sm_ns, "comm", "comm_sm_ns", "idle while only collectives ran", 0, -1, NULL,
+	          false, {0});
+	return n;
+}
+#undef ADD_SHARE
+
 size_t wt_ledger_lines(const struct wt_ledger_device *device,
                        struct wt_ledger_line lines[WT_LEDGER_LINES_MAX])
 {
-	const struct wt_sweep_share *share = &device->share;
+	size_t n = share_lines(device, lines);
 	int64_t gap_sm_ns = 0;
-	size_t n = 0;
 
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		gap_sm_ns += device->gap_ns[cause] * device->sms;
 	add(lines, &n,
-	    (struct wt_ledger_line){"active", "active_sm_ns", "SMs with blocks, at the most",
-	                            share->active_sm_ns, -1, NULL, false});
-	if (share->active_comm_sm_ns)
-		add(lines, &n,
-		    (struct wt_ledger_line){"collectives", "active_comm_sm_ns",
-		                            "of it: SMs of NCCL and NVSHMEM kernels",
-		                            share->active_comm_sm_ns, -1, NULL, true});
-	add(lines, &n,
-	    (struct wt_ledger_line){"underfill", "underfill_sm_ns", "SMs that never got a block",
-	                            share->underfill_sm_ns, -1, NULL, false});
-	add(lines, &n,
-	    (struct wt_ledger_line){"wave", "wave_sm_ns", "partial last waves, at the least",
-	                            share->wave_sm_ns, share->wave_max_sm_ns, NULL, false});
-	add(lines, &n,
-	    (struct wt_ledger_line){"straggle", "straggle_sm_ns", "unequal blocks", 0, -1,
-	                            needs_measurement, false});
-	add(lines, &n,
-	    (struct wt_ledger_line){"ramp", "ramp_sm_ns", "launch and drain in a kernel", 0, -1,
-	                            needs_measurement, false});
-	add(lines, &n,
-	    (struct wt_ledger_line){"unjudged", "unjudged_sm_ns",
-	                            "no model fits, or kernels share SMs", share->unjudged_sm_ns,
-	                            -1, NULL, false});
-	add(lines, &n,
-	    (struct wt_ledger_line){"comm", "comm_sm_ns", "idle while only collectives ran",
-	                            share->comm_sm_ns, -1, NULL, false});
-	add(lines, &n,
-	    (struct wt_ledger_line){"gaps", NULL, "no kernel ran", gap_sm_ns, -1, NULL, false});
+	    (struct wt_ledger_line){
+	            "gaps", NULL, "no kernel ran", gap_sm_ns, -1, NULL, false, {0}});
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		if (device->gap_ns[cause])
 			add(lines, &n,
 			    (struct wt_ledger_line){wt_gap_cause_name((enum wt_gap_cause)cause),
-			                            NULL, cause_meanings[cause],
-			                            device->gap_ns[cause] * device->sms, -1, NULL,
-			                            true});
+			                            NULL,
+			                            cause_meanings[cause],
+			                            device->gap_ns[cause] * device->sms,
+			                            -1,
+			                            NULL,
+			                            true,
+			                            {0}});
 	add(lines, &n,
-	    (struct wt_ledger_line){"residual", "residual_sm_ns", "what the lines above leave",
-	                            device->residual_sm_ns, -1, NULL, false});
+	    (struct wt_ledger_line){"residual",
+	                            "residual_sm_ns",
+	                            "what the lines above leave",
+	                            device->residual_sm_ns,
+	                            -1,
+	                            NULL,
+	                            false,
+	                            {0}});
 	return n;
+}
+
+void wt_ledger_add_evidence(struct wt_phrase *line, const struct wt_ledger *ledger)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX] = {0}, whole_sm_ns = 0;
+	char text[WT_MEASURED_TEXT_BYTES];
+
+	for (size_t i = 0; i < ledger->device_count; i++) {
+		int64_t parts[WT_EVIDENCE_MAX];
+
+		/* Of many devices the sum may not fit: in SM-microseconds. */
+		whole_sm_ns += wt_ledger_measured(&ledger->devices[i], parts) / 1000;
+		for (int k = 0; k < WT_EVIDENCE_MAX; k++)
+			parts_sm_ns[k] += parts[k] / 1000;
+	}
+	wt_phrase_add(line, "evidence: %s%s", wt_measured_text(text, whole_sm_ns, parts_sm_ns),
+	              strcmp(wt_measured_word(whole_sm_ns, parts_sm_ns), "mixed") ? ""
+	                                                                          : ", else model");
 }
 
 void wt_ledger_print_device(FILE *out, const struct wt_text_terminal *terminal,
@@ -125,7 +183,7 @@ void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
 	wt_top_print_window(&line, ledger->select, ledger->steps,
 	                    ledger->end_ns - ledger->start_ns);
 	wt_phrase_add(&line, "%s kernels", wt_text_count(number, kernels));
-	wt_phrase_add(&line, "evidence: model");
+	wt_ledger_add_evidence(&line, ledger);
 	wt_phrase_end(&line);
 	wt_top_print_selection(&line, ledger->select);
 	wt_top_print_apart(&line, ledger->steps);

@@ -11,6 +11,7 @@
 
 #include "cli/json.h"
 #include "cli/ledger.h"
+#include "cli/phrase.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
@@ -41,10 +42,18 @@ struct wt_ledger_line {
 	int64_t max_sm_ns; /* the greatest it can be, or -1 */
 	const char *reason; /* why it is unknown; NULL: sm_ns is known */
 	bool is_part; /* of a line above: not in the sum again */
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX]; /* what of it is sampled, and profiled */
 };
 
 /* Room for every line: terms, causes, residual and total. */
 #define WT_LEDGER_LINES_MAX (16 + WT_GAP_CAUSE_MAX)
+
+/* SM-time of kernels of a device that a measurement stands for, by evidence; and all of it. */
+int64_t wt_ledger_measured(const struct wt_ledger_device *device,
+                           int64_t ret_parts_sm_ns[WT_EVIDENCE_MAX]);
+
+/* "evidence: sampled 97 %, else model", for a first line; of all devices. */
+void wt_ledger_add_evidence(struct wt_phrase *line, const struct wt_ledger *ledger);
 
 /* The lines of a device, causes of gaps without time left out. Their number. */
 size_t wt_ledger_lines(const struct wt_ledger_device *device,

@@ -4,7 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
-	cli/check.c cli/check.h cli/check_rows.c cli/check_sql.c \
+	cli/check.c cli/check.h cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
@@ -12,16 +12,19 @@ wavetap_SOURCES = \
 	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
 	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
-	cli/diagnose_idle.c cli/diagnose_kernels.c \
+	cli/diagnose_idle.c cli/diagnose_kernels.c cli/diagnose_measured.c \
 	cli/diagnose_steps.c cli/diagnose_steps.h \
-	cli/ledger.c cli/ledger.h \
+	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
+	cli/gpu_state.c cli/gpu_state.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phases.c cli/phases.h \
 	cli/phrase.c cli/phrase.h \
+	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
+	cli/rates.c cli/rates.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
 	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \
@@ -32,7 +35,7 @@ wavetap_SOURCES = \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
-	cli/show_json.c cli/show_print.c cli/show_print.h \
+	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_print.c cli/show_print.h \
 	cli/sim_draw.c \
 	cli/sim_gpu.c \
 	cli/sim_json.c \
@@ -44,6 +47,8 @@ wavetap_SOURCES = \
 	cli/sim_text.c \
 	cli/sim_time.c \
 	cli/simulate.h \
+	cli/sm_activity.c cli/sm_activity.h cli/sm_agreement.c \
+	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
 	cli/ranks.c cli/ranks.h \
@@ -54,7 +59,8 @@ wavetap_SOURCES = \
 	cli/cmd_diagnose.c \
 	cli/cmd_check.c \
 	cli/cmd_doctor.c cli/doctor.h cli/doctor_cupti.c cli/doctor_data.c cli/doctor_gpu.c \
-	cli/doctor_host.c cli/doctor_install.c cli/doctor_target.c \
+	cli/doctor_host.c cli/doctor_install.c cli/doctor_sampler.c \
+	cli/doctor_target.c \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
@@ -70,6 +76,10 @@ wavetap_SOURCES = \
 	cli/cmd_show.c \
 	cli/cmd_simulate.c \
 	cli/cmd_status.c \
+	cli/run_counters.c \
+	cli/run_counters.h \
+	cli/status_samplers.c \
+	cli/status_samplers.h \
 	cli/cmd_ranks.c \
 	cli/cmd_sms.c \
 	cli/cmd_timeline.c \
@@ -91,13 +101,13 @@ check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
 tests_unit_make_run_SOURCES = tests/unit/make_run.c
 tests_unit_make_run_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS)
+tests_unit_make_run_LDADD = libwtschema.a $(SQLITE_LIBS) $(ZLIB_LIBS)
 
 check_PROGRAMS += tests/unit/test_busy
 tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli/busy.h
 
-TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
-EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
+TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
+EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
 
 check_PROGRAMS += tests/unit/test_phases
 TESTS += tests/unit/test_phases
@@ -106,6 +116,8 @@ tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/tap.h cli/phases
 tests_unit_test_phases_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
 
+TESTS += tests/unit/test_measured_readers.sh
+EXTRA_DIST += tests/unit/test_measured_readers.sh tests/unit/measured.sql
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
 TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh

@@ -90,13 +90,7 @@ static int on_share(void *arg, const struct wt_ledger_device *device, int64_t pr
 
 	if (!row)
 		return -ENOMEM;
-	row->share.active_sm_ns += share->active_sm_ns;
-	row->share.active_comm_sm_ns += share->active_comm_sm_ns;
-	row->share.underfill_sm_ns += share->underfill_sm_ns;
-	row->share.wave_sm_ns += share->wave_sm_ns;
-	row->share.wave_max_sm_ns += share->wave_max_sm_ns;
-	row->share.unjudged_sm_ns += share->unjudged_sm_ns;
-	row->share.comm_sm_ns += share->comm_sm_ns;
+	wt_sweep_share_add(&row->share, share);
 	return 0;
 }
 

@@ -12,32 +12,35 @@
 #include "cli/ledger.h"
 #include "cli/report.h"
 #include "cli/report_key.h"
+#include "cli/report_measured.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
 
 /* ---- rows */
 
 /*
- * One statement for both groupings: idle time beside collectives, which old files have not, and the
- * grouping key are put in. Columns that only make sense for one configuration are taken bare.
+ * One statement for both groupings: how the model's columns are called (in version 3, where the others
+ * have what is measured in them, `model_`), idle time beside collectives, which old files have not,
+ * and the grouping key are put in. Columns that only make sense for one configuration are taken bare.
  */
 static const char rows_sql[] =
         "SELECT i.kernel_id, i.config_id, i.kernel, count(*), sum(i.launches),"
         " sum(i.launches_in_graph), sum(i.time_ns), min(i.min_ns), max(i.max_ns),"
-        " sum(i.underfill_sm_ns), sum(i.wave_sm_ns), sum(i.wave_max_sm_ns), sum(i.unjudged_sm_ns),"
-        " total(1.0 * i.underfill_sm_ns / nullif(d.sm_count, 0)),"
-        " total(1.0 * i.wave_sm_ns / nullif(d.sm_count, 0)),"
-        " total(1.0 * i.wave_max_sm_ns / nullif(d.sm_count, 0)),"
-        " total(1.0 * i.unjudged_sm_ns / nullif(d.sm_count, 0)),"
-        " max(i.unjudged_sm_ns = 0 OR i.model_reason IS NULL),"
+        " sum(i.%1$sunderfill_sm_ns), sum(i.%1$swave_sm_ns), sum(i.%1$swave_max_sm_ns),"
+        " sum(i.%1$sunjudged_sm_ns),"
+        " total(1.0 * i.%1$sunderfill_sm_ns / nullif(d.sm_count, 0)),"
+        " total(1.0 * i.%1$swave_sm_ns / nullif(d.sm_count, 0)),"
+        " total(1.0 * i.%1$swave_max_sm_ns / nullif(d.sm_count, 0)),"
+        " total(1.0 * i.%1$sunjudged_sm_ns / nullif(d.sm_count, 0)),"
+        " max(i.%1$sunjudged_sm_ns = 0 OR i.model_reason IS NULL),"
         " CASE WHEN min(i.waves) = max(i.waves) AND count(i.waves) = count(*) THEN min(i.waves) "
         "END,"
         " max(i.model_reason), i.device_id, i.grid_x, i.grid_y, i.grid_z, i.block_x, i.block_y,"
         " i.block_z, i.cluster_x, i.cluster_y, i.cluster_z, i.regs_per_thread,"
         " i.static_smem_bytes + i.dynamic_smem_bytes, i.blocks_per_sm, i.occupancy, i.limiter,"
-        " %s"
+        " %2$s"
         " FROM config_idle i JOIN device d USING (device_id)"
-        " GROUP BY %s";
+        " GROUP BY %3$s";
 
 static int read_row_texts(sqlite3_stmt *s, struct wt_report_row *row)
 {
@@ -65,13 +68,11 @@ static int read_row(sqlite3_stmt *s, bool is_config, struct wt_report_row *row)
 	row->wave_sm_ns = sqlite3_column_int64(s, 10);
 	row->wave_max_sm_ns = sqlite3_column_int64(s, 11);
 	row->unjudged_sm_ns = sqlite3_column_int64(s, 12);
-	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
 	row->comm_sm_ns = sqlite3_column_int64(s, 35);
 	row->underfill_gpu_ns = sqlite3_column_double(s, 13);
 	row->wave_gpu_ns = sqlite3_column_double(s, 14);
 	row->wave_max_gpu_ns = sqlite3_column_double(s, 15);
 	row->unjudged_gpu_ns = sqlite3_column_double(s, 16);
-	row->idle_gpu_ns = row->underfill_gpu_ns + row->wave_gpu_ns;
 	row->has_wave = sqlite3_column_int(s, 17);
 	row->has_waves = sqlite3_column_type(s, 18) != SQLITE_NULL;
 	row->waves = sqlite3_column_double(s, 18);
@@ -113,6 +114,7 @@ static void finish_row(struct wt_report_row *row)
 {
 	double n = (double)row->launches, timed = (double)row->latency_launches;
 
+	wt_report_measure_finish(row);
 	row->cv = -1;
 	if (row->launches > 1 && row->time_ns > 0)
 		row->cv =
@@ -138,7 +140,9 @@ void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *ro
 	wt_report_add(&sum->wave_sm_ns, row->wave_sm_ns);
 	wt_report_add(&sum->wave_max_sm_ns, row->wave_max_sm_ns);
 	wt_report_add(&sum->unjudged_sm_ns, row->unjudged_sm_ns);
+	wt_report_measure_sum(sum, row);
 	wt_report_add(&sum->idle_sm_ns, row->idle_sm_ns);
+	wt_report_add(&sum->tail_idle_sm_ns, row->tail_idle_sm_ns);
 	wt_report_add(&sum->comm_sm_ns, row->comm_sm_ns);
 	sum->underfill_gpu_ns += row->underfill_gpu_ns;
 	sum->wave_gpu_ns += row->wave_gpu_ns;
@@ -166,7 +170,8 @@ static int load_rows(sqlite3 *db, const struct wt_report_query *query, struct wt
 		return 0;
 	if (wt_report_is_sum(query->group))
 		return wt_report_load_groups(db, query, report);
-	snprintf(sql, sizeof(sql), rows_sql, wt_report_has_shares(db) ? "sum(i.comm_sm_ns)" : "0",
+	snprintf(sql, sizeof(sql), rows_sql, wt_report_has_measured(db) ? "model_" : "",
+	         wt_report_has_shares(db) ? "sum(i.comm_sm_ns)" : "0",
 	         is_config ? "i.config_id" : "i.kernel_id");
 	rc = wt_report_prepare(db, sql, &statement);
 	if (rc)
@@ -237,8 +242,10 @@ static int64_t rank_value(const struct wt_report_row *row, enum wt_report_by by)
 {
 	switch (by) {
 	case WT_REPORT_BY_IDLE:
-		return row->has_wave || row->underfill_sm_ns ? row->idle_sm_ns : -1;
+		return row->has_wave || row->underfill_sm_ns || row->has_measured ? row->idle_sm_ns
+		                                                                  : -1;
 	case WT_REPORT_BY_TAIL_IDLE:
+		return row->has_wave || row->has_measured ? row->tail_idle_sm_ns : -1;
 	case WT_REPORT_BY_WAVE:
 		return row->has_wave ? row->wave_sm_ns : -1;
 	case WT_REPORT_BY_UNDERFILL:
@@ -256,7 +263,7 @@ static int64_t rank_value(const struct wt_report_row *row, enum wt_report_by by)
 	case WT_REPORT_BY_CV:
 		return scaled(row->cv);
 	case WT_REPORT_BY_STRAGGLE:
-		break;
+		return row->has_measured ? row->straggle_sm_ns : -1;
 	}
 	return 0;
 }
@@ -386,7 +393,8 @@ const char *wt_report_shares_reason(const struct wt_report *report)
 
 /* What the rollups don't have. */
 static int load_launches(sqlite3 *db, const struct wt_report_query *query,
-                         struct wt_report_key *key, struct wt_report *report)
+                         struct wt_report_key *key, struct wt_report_measure *measure,
+                         struct wt_report *report)
 {
 	bool is_cheap = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0) <=
 	                WT_REPORT_LAUNCHES_CHEAP;
@@ -397,9 +405,13 @@ static int load_launches(sqlite3 *db, const struct wt_report_query *query,
 	for (size_t i = 0; !rc && i < report->row_count; i++)
 		rc = wt_report_key_note(key, &report->rows[i], i);
 	if (!rc)
-		rc = wt_report_scan(db, query->select, has_latency, key, report);
+		rc = wt_report_scan(db, query->select, has_latency, key, measure, report);
 	if (!rc && !wt_report_key_is_of_launches(query->group))
 		rc = load_deviations(db, key, report);
+	if (!rc && !wt_report_key_is_of_launches(query->group))
+		rc = wt_report_measure_rollups(measure, db, key);
+	if (!rc)
+		wt_report_measure_apply(measure, report);
 	if (rc || query->gaps == WT_REPORT_NOT_NEEDED || !report->has_window)
 		return rc;
 	if (query->gaps == WT_REPORT_NEEDED)
@@ -409,9 +421,14 @@ static int load_launches(sqlite3 *db, const struct wt_report_query *query,
 	return 0;
 }
 
+/* Files that an earlier wavetap began know it of kernels beside others only after an analysis. */
+#define ACTIVE_SQL "SELECT CAST(value AS INTEGER) FROM main.meta WHERE key = 'analysis_version'"
+#define ACTIVE_ANALYSIS_VERSION 3
+
 static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
                                struct wt_report *report)
 {
+	struct wt_report_measure measure = {0};
 	struct wt_report_key key;
 	int rc = wt_report_key_init(&key, db, query->group, report->problem,
 	                            sizeof(report->problem));
@@ -421,7 +438,13 @@ static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
 	if (!rc)
 		rc = wt_report_read_window(db, query->select, report);
 	if (!rc)
-		rc = load_launches(db, query, &key, report);
+		rc = wt_report_measure_init(&measure, db);
+	if (!rc)
+		rc = load_launches(db, query, &key, &measure, report);
+	if (!rc)
+		report->has_active =
+		        measure.is_known && wt_db_int(db, ACTIVE_SQL, 0) >= ACTIVE_ANALYSIS_VERSION;
+	wt_report_measure_fini(&measure);
 	wt_report_key_fini(&key);
 	return rc;
 }

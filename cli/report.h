@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/evidence.h"
+#include "analysis/sweep.h"
+
 struct wt_ledger;
 struct wt_select;
 struct wt_select_steps;
@@ -26,7 +29,7 @@ enum wt_report_by {
 	WT_REPORT_BY_WAVE,
 	WT_REPORT_BY_TIME,
 	WT_REPORT_BY_LAUNCHES,
-	WT_REPORT_BY_STRAGGLE, /* no run has evidence of it: not loaded */
+	WT_REPORT_BY_STRAGGLE,
 	WT_REPORT_BY_GAP,
 	WT_REPORT_BY_LATENCY,
 	WT_REPORT_BY_CV,
@@ -82,10 +85,34 @@ struct wt_report_row {
 	int64_t configs;
 	int64_t launches, launches_in_graph;
 	int64_t time_ns, min_ns, max_ns;
+	/*
+	 * Measured where the run has that, else the model's (wt_report_row_evidence):
+	 * kernel SM-time = active + underfill + wave + straggle + ramp + unjudged + comm.
+	 */
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
-	int64_t idle_sm_ns; /* underfill + wave */
+	int64_t straggle_sm_ns, ramp_sm_ns; /* with has_measured */
+	int64_t active_sm_ns; /* with wt_report.has_active */
+	int64_t tail_idle_sm_ns; /* wave + straggle */
+	int64_t idle_sm_ns; /* underfill + wave + straggle + ramp */
 	int64_t comm_sm_ns; /* idle while only collectives ran */
 	double underfill_gpu_ns, wave_gpu_ns, wave_max_gpu_ns, idle_gpu_ns, unjudged_gpu_ns;
+	double straggle_gpu_ns, ramp_gpu_ns;
+	bool has_measured; /* of some of its kernels: then the following are known */
+	bool disagrees; /* model and measurement, or two measurements, beyond their errors */
+	struct wt_sweep_share
+	        measured[WT_EVIDENCE_MAX]; /* what of the figures above is not the model's */
+	int64_t error_sm_ns; /* of active_sm_ns, as far as measured: 95 of 100 are within; -1: unknown */
+	double warps_per_sm; /* resident, mean; < 0: unknown, like the next three */
+	double warps_share; /* of the most that an SM holds: achieved occupancy */
+	double tensor_share; /* of time x SMs: the tensor pipe worked */
+	double dram_share; /* of the device's peak bandwidth */
+	enum wt_bound bound; /* WT_BOUND_UNKNOWN: or several */
+	/* private to report_measured.c: what these are means of */
+	struct wt_report_mean {
+		double sum, time_ns;
+	} warps_sum, warps_share_sum, tensor_sum, dram_sum;
+	double error_sum_sm_ns;
+	unsigned bounds;
 	bool has_wave; /* at least one configuration is judged */
 	bool has_waves; /* `waves` is known and one */
 	double waves;
@@ -126,6 +153,8 @@ struct wt_report_device {
 	int64_t time_ns; /* summed durations */
 	int64_t busy_ns; /* union: some kernel ran */
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
+	int64_t straggle_sm_ns, ramp_sm_ns, kernel_sm_ns,
+	        measured_sm_ns; /* 0 in files of version 2 */
 };
 
 /* Columns of the view `loss`, summed over the processes. */
@@ -172,6 +201,7 @@ struct wt_report {
 	size_t capture_count;
 	struct wt_ledger *ledger; /* of the devices, in the window; NULL: not loaded */
 	bool has_gaps, has_latency;
+	bool has_active; /* rows have active_sm_ns; not those of files of version 2 */
 	bool has_queued; /* with has_latency: all kernels of the streams are selected */
 	int64_t launches_read; /* single ones; 0: rollups were enough */
 	int64_t processes, processes_live;
@@ -192,6 +222,15 @@ int wt_report_load_losses(sqlite3 *db, struct wt_report *report);
 
 /* Why rows of `shares` count kernels as if alone; NULL: they do not. Static text. */
 const char *wt_report_shares_reason(const struct wt_report *report);
+
+/* "model", "sampled", "profiled", "mixed": of a number of the row, at `offset` in its shares. */
+const char *wt_report_row_evidence(const struct wt_report_row *row, int64_t sm_ns, size_t offset);
+/* The same of idle SM-time: all of it, or (is_tail) wave and straggle. */
+const char *wt_report_row_idle_evidence(const struct wt_report_row *row, bool is_tail);
+
+/* All SM-time of the row's kernels, and what of it is measured. */
+int64_t wt_report_row_sm_ns(const struct wt_report_row *row,
+                            int64_t ret_parts_sm_ns[WT_EVIDENCE_MAX]);
 
 /* Adds the numbers of `row` to `sum`. */
 void wt_report_row_add(struct wt_report_row *sum, const struct wt_report_row *row);

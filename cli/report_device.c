@@ -3,6 +3,7 @@
  * blocks on the file.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "cli/busy.h"
 #include "cli/report_sql.h"
@@ -10,16 +11,21 @@
 /* All on which kernels of the run ran, also where none of them is selected. */
 static int load_devices(sqlite3 *db, struct wt_report *report)
 {
-	static const char sql[] =
+	static const char format[] =
 	        "SELECT d.device_id, d.name, d.uuid, d.sm_count, sum(i.launches), sum(i.time_ns),"
 	        " sum(i.underfill_sm_ns), sum(i.wave_sm_ns), sum(i.wave_max_sm_ns),"
-	        " sum(i.unjudged_sm_ns)"
-	        " FROM device d LEFT JOIN config_idle i USING (device_id)"
+	        " sum(i.unjudged_sm_ns)%s FROM device d LEFT JOIN config_idle i USING (device_id)"
 	        " WHERE device_id IN (SELECT device_id FROM main.config_idle)"
 	        " GROUP BY device_id ORDER BY device_id";
+	char sql[sizeof(format) + 128];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc;
 
+	snprintf(sql, sizeof(sql), format,
+	         wt_report_has_measured(db) ? ", sum(i.straggle_sm_ns), sum(i.ramp_sm_ns), "
+	                                      "sum(i.kernel_sm_ns), sum(i.measured_sm_ns)"
+	                                    : ", 0, 0, 0, 0");
+	rc = wt_report_prepare(db, sql, &s);
 	if (rc)
 		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
@@ -38,6 +44,10 @@ static int load_devices(sqlite3 *db, struct wt_report *report)
 		device->wave_sm_ns = sqlite3_column_int64(s, 7);
 		device->wave_max_sm_ns = sqlite3_column_int64(s, 8);
 		device->unjudged_sm_ns = sqlite3_column_int64(s, 9);
+		device->straggle_sm_ns = sqlite3_column_int64(s, 10);
+		device->ramp_sm_ns = sqlite3_column_int64(s, 11);
+		device->kernel_sm_ns = sqlite3_column_int64(s, 12);
+		device->measured_sm_ns = sqlite3_column_int64(s, 13);
 		rc = wt_report_copy_name(s, 1, &device->name);
 		if (!rc)
 			rc = wt_report_copy_text(s, 2, &device->uuid);

@@ -80,13 +80,11 @@ static void read_sums(sqlite3_stmt *s, struct wt_report_row *row)
 	row->wave_sm_ns = sqlite3_column_int64(s, 6);
 	row->wave_max_sm_ns = sqlite3_column_int64(s, 7);
 	row->unjudged_sm_ns = sqlite3_column_int64(s, 8);
-	row->idle_sm_ns = row->underfill_sm_ns + row->wave_sm_ns;
 	row->comm_sm_ns = sqlite3_column_int64(s, 31);
 	row->underfill_gpu_ns = sqlite3_column_double(s, 9);
 	row->wave_gpu_ns = sqlite3_column_double(s, 10);
 	row->wave_max_gpu_ns = sqlite3_column_double(s, 11);
 	row->unjudged_gpu_ns = sqlite3_column_double(s, 12);
-	row->idle_gpu_ns = row->underfill_gpu_ns + row->wave_gpu_ns;
 	row->has_wave = sqlite3_column_int(s, 13);
 	row->configs = sqlite3_column_int64(s, 14);
 	row->kernels = sqlite3_column_int64(s, 15);

@@ -38,7 +38,8 @@ static int load_configs(struct wt_report_key *key)
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(key->db,
 	                           "SELECT c.config_id, c.kernel_id, c.device_id, c.sm_count,"
-	                           " g.sm_count FROM config c JOIN gpu g USING (device_id)",
+	                           " g.sm_count, c.resident_blocks, c.blocks"
+	                           " FROM config c JOIN gpu g USING (device_id)",
 	                           &s);
 
 	if (rc)
@@ -58,6 +59,10 @@ static int load_configs(struct wt_report_key *key)
 		        .sms = sqlite3_column_int64(s, 3),
 		        .device_sms = sqlite3_column_int64(s, 4),
 		};
+		if (config->device_sms > 0 && config->device_sms <= WT_SWEEP_SMS_MAX)
+			config->occupied_sms = wt_sweep_occupied_sms(
+			        config->sms, config->device_sms, sqlite3_column_int64(s, 5),
+			        sqlite3_column_int64(s, 6));
 		rc = wt_map_set(&key->config_at, (uint64_t)config->config_id,
 		                (uint32_t)key->config_count - 1);
 		if (rc)

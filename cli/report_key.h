@@ -29,6 +29,7 @@ struct wt_report_config {
 	int64_t config_id, kernel_id, device_id;
 	int64_t sms; /* that the context may use */
 	int64_t device_sms;
+	uint32_t occupied_sms; /* that its kernels can; 0: not known */
 };
 
 struct wt_report_key {

@@ -10,6 +10,7 @@
 #include "analysis/derive.h"
 #include "cli/progress.h"
 #include "cli/report_key.h"
+#include "cli/report_measured.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
 #include "schema/wt_db.h"
@@ -31,6 +32,7 @@ struct stream_end {
 struct scan {
 	struct wt_report *report;
 	struct wt_report_key *key;
+	struct wt_report_measure *measure;
 	const struct wt_select *select;
 	bool has_rows; /* they are made here */
 	bool has_latency;
@@ -52,8 +54,10 @@ enum {
 	COLUMN_GRAPH,
 	COLUMN_PART, /* five of them: wt_select_read_part() */
 	COLUMN_EXEC = COLUMN_PART + 5,
-	COLUMN_SHARE, /* five of them, as in kernel_share; NULL: as alone */
-	COLUMN_ENTRY = COLUMN_SHARE + 5,
+	COLUMN_SHARE, /* seven of them, as in kernel_share; NULL: as alone */
+	COLUMN_ALONE = COLUMN_SHARE + 5,
+	COLUMN_ACTIVE,
+	COLUMN_ENTRY,
 	COLUMN_RETURN,
 };
 
@@ -63,17 +67,21 @@ enum {
 #define USABLE " WHERE e.end_ns >= e.start_ns"
 #define SHARES "s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, s.comm_sm_ns"
 #define FROM_SHARES " FROM kernel_exec e LEFT JOIN main.kernel_share s USING (exec_id)"
-#define NO_SHARES "NULL, NULL, NULL, NULL, NULL"
+#define OLD_SHARES SHARES ", 0, 0" /* of version 2 */
+#define NEW_SHARES SHARES ", s.alone_ns, s.active_sm_ns"
+#define NO_SHARES "NULL, NULL, NULL, NULL, NULL, NULL, NULL"
 #define CALLS                                                                                      \
 	" LEFT JOIN launch_call l ON e.graph_id IS NULL AND l.process_id = e.process_id"           \
 	" AND l.seq = e.launch_seq"
 
-/* [has the file shares][are calls asked for] */
-static const char *const launches_sql[2][2] = {
+/* [has the file shares: 0, those of version 2, those of 3][are calls asked for] */
+static const char *const launches_sql[3][2] = {
         {"SELECT " COLUMNS NO_SHARES " FROM kernel_exec e" USABLE,
          "SELECT " COLUMNS NO_SHARES ", l.entry_ns, l.return_ns FROM kernel_exec e" CALLS USABLE},
-        {"SELECT " COLUMNS SHARES FROM_SHARES USABLE,
-         "SELECT " COLUMNS SHARES ", l.entry_ns, l.return_ns" FROM_SHARES CALLS USABLE},
+        {"SELECT " COLUMNS OLD_SHARES FROM_SHARES USABLE,
+         "SELECT " COLUMNS OLD_SHARES ", l.entry_ns, l.return_ns" FROM_SHARES CALLS USABLE},
+        {"SELECT " COLUMNS NEW_SHARES FROM_SHARES USABLE,
+         "SELECT " COLUMNS NEW_SHARES ", l.entry_ns, l.return_ns" FROM_SHARES CALLS USABLE},
 };
 
 /* ---- rows */
@@ -129,6 +137,59 @@ static struct sum *add_row(struct scan *scan, const struct wt_report_exec *exec)
 	return sum;
 }
 
+static int64_t part_of(int64_t value, int64_t part, int64_t whole)
+{
+	return part == whole || whole <= 0 ? value : (int64_t)((__int128)value * part / whole);
+}
+
+/* Numbers whose differences may not fit are a damaged file's. */
+static bool is_plain(int64_t value)
+{
+	return value >= 0 && value < INT64_C(1) << 60;
+}
+
+/* What the kernel had, and what of it beside others; of a part of it, in proportion. */
+static int measure_part(struct scan *scan, sqlite3_stmt *s, size_t at,
+                        const struct wt_report_exec *exec, const struct wt_report_config *config,
+                        const struct wt_select_part *part, int64_t comm_sm_ns)
+{
+	int64_t time_ns = part->end_ns - part->start_ns, whole_ns = exec->end_ns - exec->start_ns;
+	const struct wt_sweep_facts facts = {.sms = config->occupied_sms,
+	                                     .device_sms = (uint32_t)config->device_sms};
+	struct wt_sweep_share share = {.alone_ns = time_ns,
+	                               .underfill_sm_ns = part->wave.underfill_sm_ns,
+	                               .wave_sm_ns = part->wave.wave_sm_ns,
+	                               .wave_max_sm_ns = part->wave.wave_max_sm_ns,
+	                               .unjudged_sm_ns = part->wave.unjudged_sm_ns,
+	                               .comm_sm_ns = comm_sm_ns};
+	bool is_shared = sqlite3_column_type(s, COLUMN_SHARE) != SQLITE_NULL;
+	struct wt_beside beside = {0};
+
+	if (!facts.sms || time_ns > (INT64_C(1) << 60) / WT_SWEEP_SMS_MAX ||
+	    !is_plain(share.underfill_sm_ns) || !is_plain(share.wave_sm_ns) ||
+	    !is_plain(share.wave_max_sm_ns) || !is_plain(share.unjudged_sm_ns))
+		return 0;
+	share.alone_wave_sm_ns = share.wave_sm_ns;
+	share.alone_wave_max_sm_ns = share.wave_max_sm_ns;
+	share.active_sm_ns = config->device_sms * time_ns - share.underfill_sm_ns -
+	                     share.wave_sm_ns - share.unjudged_sm_ns;
+	if (is_shared) {
+		int64_t alone_ns = sqlite3_column_int64(s, COLUMN_ALONE);
+		int64_t active_sm_ns = sqlite3_column_int64(s, COLUMN_ACTIVE);
+
+		if (!is_plain(active_sm_ns) || alone_ns < 0 || alone_ns > whole_ns)
+			return 0;
+		share.alone_ns = part_of(alone_ns, time_ns, whole_ns);
+		share.active_sm_ns = part_of(active_sm_ns, time_ns, whole_ns);
+		share.alone_wave_sm_ns =
+		        part_of(sqlite3_column_int64(s, COLUMN_PART + 3), share.alone_ns, whole_ns);
+		share.alone_wave_max_sm_ns =
+		        part_of(sqlite3_column_int64(s, COLUMN_PART + 4), share.alone_ns, whole_ns);
+		wt_derive_beside(&facts, part->wave.is_judged, time_ns, &share, &beside);
+	}
+	return wt_report_measure_add(scan->measure, at, config, &share, &beside);
+}
+
 /* Beside others a kernel had its share; of a part of it, in proportion. */
 static int64_t read_share(const struct scan *scan, sqlite3_stmt *s,
                           const struct wt_report_exec *exec, struct wt_select_part *part)
@@ -154,6 +215,7 @@ static int sum_row(struct scan *scan, sqlite3_stmt *s, const struct wt_report_ex
 	const struct wt_report_config *config = wt_report_key_config(scan->key, exec->config_id);
 	size_t count = scan->report->row_count, before = count, at;
 	struct wt_select_part part;
+	int64_t comm_sm_ns;
 	struct sum *sum;
 	double sms;
 	int rc = wt_report_key_find(scan->key, exec, &count, &at);
@@ -166,7 +228,12 @@ static int sum_row(struct scan *scan, sqlite3_stmt *s, const struct wt_report_ex
 		return -EINVAL; /* each row has its sum: add_row() */
 	sum = &scan->sums[at];
 	wt_select_read_part(scan->select, s, COLUMN_PART, config->sms, &part);
-	wt_report_add(&sum->comm_sm_ns, read_share(scan, s, exec, &part));
+	comm_sm_ns = read_share(scan, s, exec, &part);
+	wt_report_add(&sum->comm_sm_ns, comm_sm_ns);
+	if (scan->measure->is_known)
+		rc = measure_part(scan, s, at, exec, config, &part, comm_sm_ns);
+	if (rc)
+		return rc;
 	wt_stat_add(&sum->stat, part.start_ns, part.end_ns, &part.wave);
 	sum->in_graph += exec->graph_id >= 0;
 	sum->judged += part.wave.is_judged;
@@ -244,8 +311,8 @@ static int read_launches(struct scan *scan, sqlite3 *db)
 {
 	struct wt_progress progress;
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, launches_sql[wt_report_has_shares(db)][scan->has_latency],
-	                           &s);
+	int shares = wt_report_has_shares(db) + wt_report_has_measured(db);
+	int rc = wt_report_prepare(db, launches_sql[shares][scan->has_latency], &s);
 
 	if (rc)
 		return rc;
@@ -310,13 +377,10 @@ static int finish_row(struct scan *scan, size_t at)
 	row->wave_max_sm_ns = sum->stat.wave_max_sm_ns;
 	row->unjudged_sm_ns = sum->stat.unjudged_sm_ns;
 	row->comm_sm_ns = sum->comm_sm_ns;
-	row->idle_sm_ns = row->underfill_sm_ns;
-	wt_report_add(&row->idle_sm_ns, row->wave_sm_ns);
 	row->underfill_gpu_ns = sum->underfill_gpu_ns;
 	row->wave_gpu_ns = sum->wave_gpu_ns;
 	row->wave_max_gpu_ns = sum->wave_max_gpu_ns;
 	row->unjudged_gpu_ns = sum->unjudged_gpu_ns;
-	row->idle_gpu_ns = row->underfill_gpu_ns + row->wave_gpu_ns;
 	row->has_wave = sum->judged > 0;
 	rc = wt_report_identify(scan->key->db, row, sum->first.process_id,
 	                        wt_report_key_config(scan->key, sum->first.config_id)->device_id);
@@ -326,11 +390,13 @@ static int finish_row(struct scan *scan, size_t at)
 }
 
 int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency,
-                   struct wt_report_key *key, struct wt_report *report)
+                   struct wt_report_key *key, struct wt_report_measure *measure,
+                   struct wt_report *report)
 {
 	struct scan scan = {
 	        .report = report,
 	        .key = key,
+	        .measure = measure,
 	        .select = select,
 	        .has_rows = wt_report_key_is_of_launches(key->group),
 	        .has_latency = has_latency,

@@ -60,6 +60,11 @@ void *wt_report_append(void *array_at, size_t *count, size_t element_bytes)
 	return array;
 }
 
+bool wt_report_has_measured(sqlite3 *db)
+{
+	return wt_db_int(db, "PRAGMA user_version", 0) > 2;
+}
+
 bool wt_report_has_shares(sqlite3 *db)
 {
 	return wt_db_int(db, "PRAGMA user_version", 0) > 1;

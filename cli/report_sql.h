@@ -45,10 +45,12 @@ int wt_report_identify(sqlite3 *db, struct wt_report_row *row, int64_t process_i
                        int64_t device_id);
 
 struct wt_report_key;
+struct wt_report_measure;
 
 /* report_scan.c: rows and total where launches must be read for them, and latencies. 0 or -errno. */
 int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency,
-                   struct wt_report_key *key, struct wt_report *report);
+                   struct wt_report_key *key, struct wt_report_measure *measure,
+                   struct wt_report *report);
 
 /* report_gap.c: the ledger, and the gaps before the kernels of each row. 0 or -errno. */
 int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
@@ -60,5 +62,8 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report);
 
 /* Has the file the tables kernel_share and sweep, and config_stat.comm_sm_ns? Not in version 1. */
 bool wt_report_has_shares(sqlite3 *db);
+
+/* Has it kernel_share.alone_ns, config_stat.beside_ns and `measured`? Not before version 3. */
+bool wt_report_has_measured(sqlite3 *db);
 
 #endif /* WT_CLI_REPORT_SQL_H */

@@ -119,12 +119,17 @@ static void put_condition(const struct wt_select *select, char *sql, size_t sql_
 	                             : "");
 }
 
-/* config_stat from the file's rollups. */
+/* config_stat from the file's rollups, with the columns that old files have not. */
 static int make_stat(const char *condition, sqlite3 *db)
 {
+	static const char beside[] =
+	        ", 0 AS beside_ns, 0 AS beside_active_sm_ns, 0 AS beside_underfill_sm_ns, "
+	        "0 AS beside_wave_sm_ns, 0 AS beside_wave_max_sm_ns, 0 AS beside_unjudged_sm_ns";
+
 	return wt_select_execute(
-	        db, "CREATE TEMP TABLE config_stat AS SELECT *%s FROM main.config_stat WHERE %s",
-	        wt_report_has_shares(db) ? "" : ", 0 AS comm_sm_ns", condition);
+	        db, "CREATE TEMP TABLE config_stat AS SELECT *%s%s FROM main.config_stat WHERE %s",
+	        wt_report_has_shares(db) ? "" : ", 0 AS comm_sm_ns",
+	        wt_report_has_measured(db) ? "" : beside, condition);
 }
 
 /*

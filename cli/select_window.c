@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/collective.h"
+#include "analysis/derive.h"
 #include "analysis/rollup.h"
 #include "analysis/sweep.h"
 #include "cli/report_sql.h"
@@ -86,7 +87,8 @@ static const char exec_sql[] =
 /* A kernel in the window, or what is in it of a kernel. */
 struct part {
 	int64_t process_id, config_id, start_ns, end_ns;
-	bool in_graph, is_selected;
+	struct wt_sweep_facts facts; /* sms and device_sms */
+	bool in_graph, is_selected, is_judged;
 };
 
 struct window {
@@ -102,7 +104,8 @@ struct window {
 };
 
 static int add_part(struct window *window, const struct part *part,
-                    const struct wt_wave_result *wave, int64_t comm_sm_ns)
+                    const struct wt_wave_result *wave, int64_t comm_sm_ns,
+                    const struct wt_beside *beside)
 {
 	const struct wt_idle more = {.comm_sm_ns = comm_sm_ns};
 	struct wt_stat *stat;
@@ -113,7 +116,7 @@ static int add_part(struct window *window, const struct part *part,
 	if (!stat)
 		return -ENOMEM;
 	wt_stat_add(stat, part->start_ns, part->end_ns, wave);
-	wt_stat_adjust(stat, &more);
+	wt_stat_adjust(stat, &more, beside);
 	return 0;
 }
 
@@ -128,18 +131,24 @@ static int on_kernel(void *arg, int64_t slot, const struct wt_sweep_share *share
 	        .unjudged_sm_ns = share->unjudged_sm_ns,
 	};
 
+	const struct part *part = &window->slots[slot];
+	struct wt_beside beside;
+
 	window->free_slots[window->free_count++] = (uint8_t)slot;
-	return add_part(window, &window->slots[slot], &wave, share->comm_sm_ns);
+	wt_derive_beside(&part->facts, part->is_judged, part->end_ns - part->start_ns, share,
+	                 &beside);
+	return add_part(window, part, &wave, share->comm_sm_ns, &beside);
 }
 
 /* One that the sweep does not take: as if alone. */
 static int add_alone(struct window *window, sqlite3_stmt *s, const struct part *kernel)
 {
+	const struct wt_beside beside = {0};
 	struct wt_select_part part;
 
 	wt_select_read_part(window->select, s, COLUMN_START, sqlite3_column_int64(s, COLUMN_SMS),
 	                    &part);
-	return add_part(window, kernel, &part.wave, 0);
+	return add_part(window, kernel, &part.wave, 0, &beside);
 }
 
 static int begin_device(struct window *window, sqlite3_stmt *s)
@@ -182,6 +191,10 @@ static int sweep_kernel(struct window *window, sqlite3_stmt *s, const struct par
 	int rc;
 
 	window->slots[slot] = *part;
+	window->slots[slot].is_judged = kernel.is_judged;
+	window->slots[slot].facts = (struct wt_sweep_facts){
+	        .sms = kernel.sms,
+	        .device_sms = (uint32_t)sqlite3_column_int64(s, COLUMN_DEVICE_SMS)};
 	rc = wt_sweep_add(&window->sweep, &kernel);
 	if (rc)
 		window->free_slots[window->free_count++] = slot;
@@ -239,20 +252,23 @@ static int insert_stats(sqlite3 *db, const struct wt_rollups *rollups)
 	        db,
 	        "INSERT INTO temp.config_stat (process_id, config_id, in_graph, launches, time_ns, "
 	        "min_ns, max_ns, m2_ns2, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, "
-	        "unjudged_sm_ns, first_ns, last_ns, comm_sm_ns) VALUES "
-	        "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	        "unjudged_sm_ns, first_ns, last_ns, comm_sm_ns, beside_ns, beside_active_sm_ns, "
+	        "beside_underfill_sm_ns, beside_wave_sm_ns, beside_wave_max_sm_ns, "
+	        "beside_unjudged_sm_ns) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	        &s);
 
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < rollups->count && !rc; i++) {
 		const struct wt_stat *stat = &rollups->rows[i].stat;
-		int code = wt_db_run(s, "iiiiiiiriiiiiii", rollups->rows[i].process_id,
-		                     stat->config_id, (int64_t)stat->in_graph, stat->launches,
-		                     stat->time_ns, stat->min_ns, stat->max_ns, stat->m2_ns2,
-		                     stat->underfill_sm_ns, stat->wave_sm_ns, stat->wave_max_sm_ns,
-		                     stat->unjudged_sm_ns, stat->first_ns, stat->last_ns,
-		                     stat->comm_sm_ns);
+		int code = wt_db_run(
+		        s, "iiiiiiiriiiiiiiiiiiii", rollups->rows[i].process_id, stat->config_id,
+		        (int64_t)stat->in_graph, stat->launches, stat->time_ns, stat->min_ns,
+		        stat->max_ns, stat->m2_ns2, stat->underfill_sm_ns, stat->wave_sm_ns,
+		        stat->wave_max_sm_ns, stat->unjudged_sm_ns, stat->first_ns, stat->last_ns,
+		        stat->comm_sm_ns, stat->beside.time_ns, stat->beside.active_sm_ns,
+		        stat->beside.underfill_sm_ns, stat->beside.wave_sm_ns,
+		        stat->beside.wave_max_sm_ns, stat->beside.unjudged_sm_ns);
 
 		rc = code == SQLITE_DONE ? 0 : -EIO;
 	}

@@ -166,6 +166,8 @@ static int load_configs(sqlite3 *db, const struct wt_select *select, int64_t ker
 		show->total.kernel_shown = row->kernel_shown;
 		wt_report_row_add(&show->total, row);
 		rc = wt_show_advise(db, config);
+		if (!rc)
+			rc = wt_show_measure(db, config);
 	}
 	if (!rc && !show->config_count)
 		return -ENOENT;
@@ -279,6 +281,8 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 
 	memset(show, 0, sizeof(*show));
 	rc = load_configs(db, select, kernel_id, show);
+	if (rc == -EIO && !show->problem[0])
+		snprintf(show->problem, sizeof(show->problem), "%s", sqlite3_errmsg(db));
 	if (rc)
 		return rc;
 	show->demangled = wt_kernel_name_demangle(show->total.kernel);
@@ -295,6 +299,8 @@ void wt_show_fini(struct wt_show *show)
 {
 	wt_report_fini(&show->report);
 	free(show->demangled);
+	for (size_t i = 0; i < show->config_count; i++)
+		wt_rates_fini(&show->configs[i].measured);
 	free(show->configs);
 	sqlite3_free(show->ncu);
 	memset(show, 0, sizeof(*show));

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/rates.h"
 #include "cli/report.h"
 
 #define WT_SHOW_BINS 10
@@ -30,12 +31,24 @@ struct wt_show_bin {
 	int64_t count;
 };
 
+/* What the model says of one launch by itself, as mean SMs over its duration. */
+struct wt_show_model {
+	bool is_judged; /* the wave is known, and with it the active SMs */
+	double active_sms; /* with the least of the wave */
+	double underfill_sms, wave_sms, wave_max_sms;
+	double occupancy_warps; /* resident at the most; < 0: not known */
+	double max_warps; /* of an SM; 0: not known */
+	double dram_peak_bytes_per_ns; /* 0: not known */
+};
+
 struct wt_show_config {
 	struct wt_report_row row; /* grouped by configuration; texts are the report's */
 	int64_t blocks; /* G */
 	int64_t resident_blocks; /* C, 0 = not known */
 	int64_t sm_count;
 	bool is_collective;
+	struct wt_show_model model;
+	struct wt_rates measured;
 	char lift
 	        [WT_SHOW_ADVICE_BYTES]; /* what would let one more block onto an SM; "" = nothing */
 	char advice[WT_SHOW_ADVICE_BYTES]; /* what the grid loses, and the bound; "" = nothing */
@@ -64,6 +77,9 @@ struct wt_show {
 int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
                  struct wt_show *show);
 void wt_show_fini(struct wt_show *show);
+
+/* show_model.c: fills `model` and `measured`. 0 or -errno. */
+int wt_show_measure(sqlite3 *db, struct wt_show_config *config);
 
 /* show_advice.c: fills `lift` and `advice`. 0 or -EIO. */
 int wt_show_advise(sqlite3 *db, struct wt_show_config *config);

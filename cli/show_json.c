@@ -1,6 +1,7 @@
 /*
  * show_json.c - the JSON of `wavetap show`. Single-threaded; blocks as the FILE does.
  */
+#include "cli/measured.h"
 #include "cli/select.h"
 #include "cli/show_print.h"
 #include "cli/top_json.h"
@@ -56,6 +57,14 @@ static void put_judged(struct wt_json *json, const char *key, int64_t value, boo
 		wt_json_null(json);
 }
 
+/* Of all SM-time of the row. */
+static const char *evidence_word(const struct wt_report_row *row)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], whole_sm_ns = wt_report_row_sm_ns(row, parts_sm_ns);
+
+	return wt_measured_word(whole_sm_ns, parts_sm_ns);
+}
+
 static void put_config(struct wt_json *json, const struct wt_show_config *config)
 {
 	const struct wt_report_row *row = &config->row;
@@ -87,10 +96,13 @@ static void put_config(struct wt_json *json, const struct wt_show_config *config
 	           row->has_wave || row->underfill_sm_ns);
 	put_judged(json, "wave_sm_ns", row->wave_sm_ns, row->has_wave);
 	put_judged(json, "wave_max_sm_ns", row->wave_max_sm_ns, row->has_wave);
+	put_judged(json, "straggle_sm_ns", row->straggle_sm_ns, row->has_measured);
+	put_judged(json, "ramp_sm_ns", row->ramp_sm_ns, row->has_measured);
 	put_int(json, "unjudged_sm_ns", row->unjudged_sm_ns);
+	wt_show_put_measured(json, config);
 	put_string(json, "lift", config->lift[0] ? config->lift : NULL);
 	put_string(json, "advice", config->advice[0] ? config->advice : NULL);
-	put_string(json, "evidence", "model");
+	put_string(json, "evidence", evidence_word(row));
 	put_string(json, "reason", row->model_reason);
 	wt_json_object_end(json);
 }
@@ -108,7 +120,10 @@ static void put_kernel(struct wt_json *json, const struct wt_show *show)
 	put_int(json, "underfill_sm_ns", show->total.underfill_sm_ns);
 	put_int(json, "wave_sm_ns", show->total.wave_sm_ns);
 	put_int(json, "wave_max_sm_ns", show->total.wave_max_sm_ns);
+	put_judged(json, "straggle_sm_ns", show->total.straggle_sm_ns, show->total.has_measured);
+	put_judged(json, "ramp_sm_ns", show->total.ramp_sm_ns, show->total.has_measured);
 	put_int(json, "unjudged_sm_ns", show->total.unjudged_sm_ns);
+	put_string(json, "evidence", evidence_word(&show->total));
 	put_times(json, "duration", &show->durations);
 	put_times(json, "launch_call", &show->call);
 	put_times(json, "call_to_start", &show->start);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/measured.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
 #include "cli/show_print.h"
@@ -30,10 +31,33 @@ static void print_bar(FILE *out, int64_t value, int64_t most, bool is_utf8)
 
 /* ---- head */
 
+/* ~: the model alone knows. */
+static void print_lost(struct wt_phrase *line, const struct wt_report_row *total)
+{
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char evidence[WT_MEASURED_TEXT_BYTES];
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX];
+	int64_t whole_sm_ns = wt_report_row_sm_ns(total, parts_sm_ns);
+	const char *about = total->has_measured ? "" : "~";
+
+	wt_phrase_add(line, "lost %s%s of the GPU to underfill, %s%s to %s to waves", about,
+	              wt_text_ns(a, (int64_t)total->underfill_gpu_ns), about,
+	              wt_text_ns(b, (int64_t)total->wave_gpu_ns),
+	              wt_text_ns(c, (int64_t)total->wave_max_gpu_ns));
+	if (total->has_measured)
+		wt_phrase_add(line, "%s to unequal blocks, %s to launch and drain",
+		              wt_text_ns(a, (int64_t)total->straggle_gpu_ns),
+		              wt_text_ns(b, (int64_t)total->ramp_gpu_ns));
+	if (total->unjudged_sm_ns)
+		wt_phrase_add(line, "unjudged %s of the GPU",
+		              wt_text_ns(a, (int64_t)total->unjudged_gpu_ns));
+	wt_phrase_add(line, "evidence: %s", wt_measured_text(evidence, whole_sm_ns, parts_sm_ns));
+}
+
 static void print_head(FILE *out, const struct wt_text_terminal *terminal,
                        const struct wt_run_file *run, const struct wt_show *show)
 {
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 	const struct wt_report *report = &show->report;
 	double wall = (double)(report->end_ns - report->start_ns) * (double)report->device_count;
 	bool is_window = report->select && report->select->has_window;
@@ -51,7 +75,8 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_end(&line);
 	}
 	wt_top_print_selection(&line, report->select);
-	wt_phrase_add(&line, "%s launches", wt_text_count(a, show->total.launches));
+	wt_phrase_add(&line, "%s launch%s", wt_text_count(a, show->total.launches),
+	              show->total.launches == 1 ? "" : "es");
 	if (show->total.launches_in_graph)
 		wt_phrase_add(&line, "%s of them nodes of graphs",
 		              wt_text_count(a, show->total.launches_in_graph));
@@ -60,14 +85,7 @@ static void print_head(FILE *out, const struct wt_text_terminal *terminal,
 	              is_window ? "window" : "run");
 	if (is_window)
 		wt_top_print_window(&line, report->select, report->steps, 0);
-	wt_phrase_add(&line, "lost ~%s of the GPU to underfill, ~%s to %s to waves",
-	              wt_text_ns(a, (int64_t)show->total.underfill_gpu_ns),
-	              wt_text_ns(b, (int64_t)show->total.wave_gpu_ns),
-	              wt_text_ns(c, (int64_t)show->total.wave_max_gpu_ns));
-	if (show->total.unjudged_sm_ns)
-		wt_phrase_add(&line, "unjudged %s of the GPU",
-		              wt_text_ns(a, (int64_t)show->total.unjudged_gpu_ns));
-	wt_phrase_add(&line, "evidence: model");
+	print_lost(&line, &show->total);
 	wt_phrase_end(&line);
 }
 
@@ -157,6 +175,7 @@ static const struct wt_table_column config_columns[] = {
         {"under", "UNDER", WT_TABLE_RIGHT, 0, 0, 0},
         {"wave", "WAVE", WT_TABLE_RIGHT, 0, 0, 0},
         {"wave_max", "WAVE<=", WT_TABLE_RIGHT, 0, 0, 0},
+        {"straggle", "STRAG", WT_TABLE_RIGHT, 0, 0, 0}, /* in text where something is measured */
 };
 
 #define CONFIG_COLUMNS (sizeof(config_columns) / sizeof(config_columns[0]))
@@ -212,6 +231,7 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 	add_share(table, config, row->underfill_sm_ns, row->has_wave || row->underfill_sm_ns);
 	add_share(table, config, row->wave_sm_ns, row->has_wave);
 	add_share(table, config, row->wave_max_sm_ns, row->has_wave);
+	add_share(table, config, row->straggle_sm_ns, row->has_measured);
 }
 
 /* Narrow terminals do without shared memory and the least of the wave's range. */
@@ -219,6 +239,7 @@ static struct wt_table *make_config_table(const struct wt_text_terminal *termina
                                           const struct wt_show *show,
                                           struct wt_table_column columns[CONFIG_COLUMNS])
 {
+	bool is_narrow = terminal->width_columns && terminal->width_columns < WIDE_COLUMNS;
 	bool is_one_device = true;
 
 	for (size_t i = 1; i < show->config_count; i++)
@@ -226,10 +247,15 @@ static struct wt_table *make_config_table(const struct wt_text_terminal *termina
 	memcpy(columns, config_columns, sizeof(config_columns));
 	if (is_one_device)
 		columns[0].flags |= WT_TABLE_NO_TEXT;
-	for (size_t i = 0; i < CONFIG_COLUMNS; i++)
-		if (terminal->width_columns && terminal->width_columns < WIDE_COLUMNS &&
-		    (!strcmp(columns[i].key, "smem") || !strcmp(columns[i].key, "wave")))
+	for (size_t i = 0; i < CONFIG_COLUMNS; i++) {
+		const char *key = columns[i].key;
+
+		if (is_narrow && (!strcmp(key, "smem") ||
+		                  !strcmp(key, show->total.has_measured ? "wave_max" : "wave")))
 			columns[i].flags |= WT_TABLE_NO_TEXT;
+		if (!show->total.has_measured && !strcmp(key, "straggle"))
+			columns[i].flags |= WT_TABLE_NO_TEXT;
+	}
 	return wt_table_create(columns, CONFIG_COLUMNS);
 }
 
@@ -244,9 +270,10 @@ static int print_configs(FILE *out, const struct wt_text_terminal *terminal,
 		return -ENOMEM;
 	for (size_t i = 0; i < show->config_count && i < CONFIGS_SHOWN; i++)
 		add_config(table, &show->configs[i]);
-	fprintf(out, "\n%zu configuration%s%s (UNDER to WAVE<=: time of the whole GPU)\n",
+	fprintf(out, "\n%zu configuration%s%s (UNDER to %s: time of the whole GPU)\n",
 	        show->config_count, show->config_count == 1 ? "" : "s",
-	        show->config_count > CONFIGS_SHOWN ? ", the 20 with most time" : "");
+	        show->config_count > CONFIGS_SHOWN ? ", the 20 with most time" : "",
+	        show->total.has_measured ? "STRAG" : "WAVE<=");
 	rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
 	return rc;
@@ -283,6 +310,18 @@ static void print_config_advice(struct wt_phrase *line, const struct wt_show_con
 	wt_phrase_end(line);
 }
 
+/* What waiting for memory means for what a grid could win. */
+static const char *memory_words(const struct wt_show_config *config)
+{
+	const struct wt_rates_row *used = wt_rates_used(&config->measured);
+
+	if (!used || !used->bound[0])
+		return "A kernel that waits for memory may win nothing: that needs counters.";
+	if (!strcmp(used->bound, "memory"))
+		return "Bound by memory: idle SMs are not time lost while DRAM is saturated.";
+	return "Not bound by memory, as measured.";
+}
+
 /* What could be won, most first, and what would lift occupancy. `sorted` has room for all. */
 static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show, const struct wt_show_config **sorted)
@@ -306,10 +345,8 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		print_config_advice(&line, sorted[i]);
 	}
 	if (told && !sorted[0]->is_collective) {
-		wt_phrase_add(
-		        &line,
-		        "%sA kernel that waits for memory may win nothing: that needs counters.",
-		        more ? "(more with --json) " : "");
+		wt_phrase_add(&line, "%s%s", more ? "(more with --json) " : "",
+		              memory_words(sorted[0]));
 		wt_phrase_end(&line);
 	}
 	for (size_t i = 0; i < show->config_count; i++) {
@@ -414,6 +451,8 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 		return rc;
 	print_bins(out, terminal, show);
 	rc = print_configs(out, terminal, show);
+	if (!rc)
+		rc = wt_show_print_measured(out, terminal, show);
 	configs = calloc(show->config_count, sizeof(*configs));
 	if (!rc)
 		rc = configs ? print_curves(out, terminal->is_utf8, show, configs) : -ENOMEM;

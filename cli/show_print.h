@@ -13,6 +13,12 @@
 /* 0 or -errno. `run_option`: " -r RUN" as it was typed, or "". */
 int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
                   const struct wt_show *show, const char *run_option);
+/* show_measured.c: what was measured; nothing where nothing was. 0 or -errno. */
+int wt_show_print_measured(FILE *out, const struct wt_text_terminal *terminal,
+                           const struct wt_show *show);
+/* Members of a configuration: `model`, `measured`, `profile`, `profiled_launches`. */
+void wt_show_put_measured(struct wt_json *json, const struct wt_show_config *config);
+
 int wt_show_print_json(FILE *out, const struct wt_run_file *run, const struct wt_show *show);
 
 #endif /* WT_CLI_SHOW_PRINT_H */

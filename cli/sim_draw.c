@@ -7,106 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/plot.h"
 #include "cli/simulate.h"
-
-#define PLOT_COLUMNS 80 /* at most */
-#define PLOT_ROWS 10
-#define PLOT_LABEL_COLUMNS 6 /* "100% |" */
-#define PLOT_VALUES_MAX (PLOT_COLUMNS - PLOT_LABEL_COLUMNS)
-
-/* ---- bars */
-
-struct column {
-	double least, greatest; /* NAN: nothing */
-};
-
-/* Gathers `count` values in `columns`: several in one, or one in several. */
-static void gather(const double *values, size_t count, struct column *columns, size_t column_count)
-{
-	for (size_t c = 0; c < column_count; c++) {
-		size_t first = c * count / column_count;
-		size_t end = (c + 1) * count / column_count;
-
-		columns[c] = (struct column){NAN, NAN};
-		if (end == first)
-			end++;
-		for (size_t i = first; i < end; i++) {
-			columns[c].least = fmin(columns[c].least, values[i]);
-			columns[c].greatest = fmax(columns[c].greatest, values[i]);
-		}
-	}
-}
-
-/* One cell of a bar; `level` 0 is the lowest row. */
-static const char *bar_cell(const struct column *column, int level, bool is_utf8)
-{
-	static const char *const eighths[] = {" ",      "\u2581", "\u2582", "\u2583", "\u2584",
-	                                      "\u2585", "\u2586", "\u2587", "\u2588"};
-	double solid = column->least * PLOT_ROWS - level;
-	double light = column->greatest * PLOT_ROWS - level;
-
-	if (isnan(column->least))
-		return " ";
-	if (!is_utf8)
-		return solid >= 0.5 ? "#" : light >= 0.5 ? ":" : " ";
-	if (solid >= 1)
-		return eighths[8];
-	if (column->greatest - column->least > 0.5 / PLOT_ROWS)
-		return solid >= 0.5 ? eighths[8] : light >= 0.5 ? "\u2591" : " ";
-	return eighths[solid > 0 ? lround(solid * 8) : 0];
-}
-
-/* Ends nothing in a blank. */
-static void put_bar_row(FILE *out, const struct column *columns, size_t column_count, int level,
-                        bool is_utf8)
-{
-	size_t shown = column_count;
-
-	while (shown > 0 && *bar_cell(&columns[shown - 1], level, is_utf8) == ' ')
-		shown--;
-	if (level + 1 == PLOT_ROWS)
-		fputs("100% |", out);
-	else if (level + 1 == PLOT_ROWS / 2)
-		fputs(" 50% |", out);
-	else
-		fputs("     |", out);
-	for (size_t c = 0; c < shown; c++)
-		fputs(bar_cell(&columns[c], level, is_utf8), out);
-	fputc('\n', out);
-}
-
-static size_t plot_columns(const struct wt_text_terminal *terminal, size_t count)
-{
-	size_t width = terminal->width_columns ? terminal->width_columns : PLOT_COLUMNS;
-	size_t most, per_value;
-
-	if (width > PLOT_COLUMNS)
-		width = PLOT_COLUMNS;
-	most = width > PLOT_LABEL_COLUMNS + 10 ? width - PLOT_LABEL_COLUMNS : 10;
-	if (count >= most)
-		return most;
-	per_value = most / count;
-	return count * (per_value < 4 ? per_value : 4); /* broader bars say no more */
-}
 
 void wt_sim_plot(FILE *out, const struct wt_text_terminal *terminal, const double *values,
                  size_t count, const char *title, const char *first, const char *last)
 {
-	struct column columns[PLOT_VALUES_MAX];
-	size_t column_count = plot_columns(terminal, count);
-	int room = (int)column_count - (int)strlen(first);
+	const struct wt_plot_axes axes = {"100%", "50%", first, last};
+	struct wt_plot_bar *bars = calloc(count + 1, sizeof(*bars));
 
-	gather(values, count, columns, column_count);
 	fprintf(out, "%s\n", title);
-	for (int level = PLOT_ROWS - 1; level >= 0; level--)
-		put_bar_row(out, columns, column_count, level, terminal->is_utf8);
-	fputs("     +", out);
-	for (size_t c = 0; c < column_count; c++)
-		fputc('-', out);
-	if (room > (int)strlen(last))
-		fprintf(out, "\n      %s%*s\n", first, room, last);
-	else
-		fprintf(out, "\n      %s to %s\n", first, last);
+	for (size_t i = 0; bars && i < count; i++)
+		bars[i] = (struct wt_plot_bar){values[i], values[i]};
+	if (bars)
+		wt_plot_bars(out, terminal, &axes, bars, count);
+	free(bars);
 }
 
 /* Share of the SMs active in each of `count` equal parts of the makespan. */
@@ -129,9 +44,9 @@ void wt_sim_profile_print(FILE *out, const struct wt_text_terminal *terminal,
                           const struct wt_sim *sim, const struct wt_sim_row *row,
                           const int64_t *sm_active)
 {
-	double values[PLOT_VALUES_MAX];
+	double values[WT_PLOT_VALUES_MAX];
 	char end[WT_TEXT_NUMBER_BYTES];
-	size_t count = plot_columns(terminal, PLOT_VALUES_MAX);
+	size_t count = wt_plot_columns(terminal, WT_PLOT_VALUES_MAX);
 
 	fill_profile(row, sm_active, values, count);
 	wt_sim_plot(out, terminal, values, count, "SMs active over time", "0",
@@ -232,7 +147,7 @@ void wt_sim_gantt_print(FILE *out, const struct wt_text_terminal *terminal,
                         const struct wt_sim_gantt *gantt)
 {
 	char end[WT_TEXT_NUMBER_BYTES];
-	size_t width = terminal->width_columns ? terminal->width_columns : PLOT_COLUMNS;
+	size_t width = terminal->width_columns ? terminal->width_columns : WT_PLOT_COLUMNS;
 	size_t taken, columns;
 
 	wt_sim_time_text(end, &sim->scale, row->result.makespan);

@@ -3,20 +3,60 @@
  * threaded; never blocks.
  */
 #include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
 
+#include "cli/measured.h"
 #include "cli/top_cells.h"
 
-static void add_gpu_time(struct wt_table *table, const struct wt_top_view *view, double gpu_ns,
-                         bool is_model)
+/* "mixed" by less than half a percent of something else is as good as measured. */
+char wt_top_mark(const char *evidence, int64_t sm_ns, int64_t measured_sm_ns)
 {
-	char text[WT_TEXT_NUMBER_BYTES + 1] = "~";
+	if (!strcmp(evidence, "model"))
+		return '~';
+	if (strcmp(evidence, "mixed") != 0)
+		return 0;
+	return (double)measured_sm_ns < 0.995 * (double)sm_ns ? '*' : 0;
+}
+
+/* mark: '~' or such before the number, or 0. */
+static void add_gpu_time(struct wt_table *table, const struct wt_top_view *view, double gpu_ns,
+                         char mark)
+{
+	char text[WT_TEXT_NUMBER_BYTES + 1];
 
 	if (gpu_ns == 0) {
 		wt_table_add_string(table, "0", NULL);
 		return;
 	}
+	text[0] = mark;
 	wt_top_format(text + 1, &view->unit, gpu_ns);
-	wt_table_add_string(table, is_model ? text : text + 1, NULL);
+	wt_table_add_string(table, mark ? text : text + 1, NULL);
+}
+
+/* The mark of a number at `offset` in the shares of the row. */
+static char mark_of(const struct wt_report_row *row, int64_t sm_ns, size_t offset)
+{
+	int64_t measured_sm_ns = 0;
+
+	for (int i = WT_EVIDENCE_SAMPLED; i < WT_EVIDENCE_MAX; i++)
+		measured_sm_ns += *(const int64_t *)((const char *)&row->measured[i] + offset);
+	return wt_top_mark(wt_report_row_evidence(row, sm_ns, offset), sm_ns, measured_sm_ns);
+}
+#define MARK(row, field) mark_of(row, (row)->field, offsetof(struct wt_sweep_share, field))
+
+char wt_top_lost_mark(const struct wt_report_row *row)
+{
+	int64_t measured_sm_ns = 0;
+
+	for (int i = WT_EVIDENCE_SAMPLED; i < WT_EVIDENCE_MAX; i++) {
+		const struct wt_sweep_share *share = &row->measured[i];
+
+		measured_sm_ns += share->underfill_sm_ns + share->wave_sm_ns +
+		                  share->straggle_sm_ns + share->ramp_sm_ns;
+	}
+	return wt_top_mark(wt_report_row_idle_evidence(row, false), row->idle_sm_ns,
+	                   measured_sm_ns);
 }
 
 static void add_number(struct wt_table *table, const struct wt_report_row *row,
@@ -32,14 +72,15 @@ static void add_number(struct wt_table *table, const struct wt_report_row *row,
 /* Known in part is shown: underfill is right even where the wave is not judged. */
 static bool has_idle(const struct wt_report_row *row)
 {
-	return row->has_wave || row->underfill_sm_ns;
+	return row->has_wave || row->underfill_sm_ns || row->has_measured;
 }
 
 static void add_lost(struct wt_table *table, const struct wt_report_row *row,
                      const struct wt_top_view *view)
 {
 	if (has_idle(row))
-		add_gpu_time(table, view, row->idle_gpu_ns, true);
+		add_gpu_time(table, view, row->idle_gpu_ns,
+		             row->disagrees && !view->is_more ? '!' : wt_top_lost_mark(row));
 	else
 		wt_table_add_null(table);
 }
@@ -61,7 +102,7 @@ static void add_underfill(struct wt_table *table, const struct wt_report_row *ro
                           const struct wt_top_view *view)
 {
 	if (has_idle(row))
-		add_gpu_time(table, view, row->underfill_gpu_ns, true);
+		add_gpu_time(table, view, row->underfill_gpu_ns, MARK(row, underfill_sm_ns));
 	else
 		wt_table_add_null(table);
 }
@@ -70,7 +111,7 @@ static void add_wave(struct wt_table *table, const struct wt_report_row *row,
                      const struct wt_top_view *view)
 {
 	if (row->has_wave)
-		add_gpu_time(table, view, row->wave_gpu_ns, true);
+		add_gpu_time(table, view, row->wave_gpu_ns, MARK(row, wave_sm_ns));
 	else
 		wt_table_add_null(table);
 }
@@ -79,7 +120,7 @@ static void add_wave_max(struct wt_table *table, const struct wt_report_row *row
                          const struct wt_top_view *view)
 {
 	if (row->has_wave)
-		add_gpu_time(table, view, row->wave_max_gpu_ns, true);
+		add_gpu_time(table, view, row->wave_max_gpu_ns, MARK(row, wave_max_sm_ns));
 	else
 		wt_table_add_null(table);
 }
@@ -87,13 +128,13 @@ static void add_wave_max(struct wt_table *table, const struct wt_report_row *row
 static void add_unjudged(struct wt_table *table, const struct wt_report_row *row,
                          const struct wt_top_view *view)
 {
-	add_gpu_time(table, view, row->unjudged_gpu_ns, false);
+	add_gpu_time(table, view, row->unjudged_gpu_ns, 0);
 }
 
 static void add_time(struct wt_table *table, const struct wt_report_row *row,
                      const struct wt_top_view *view)
 {
-	add_gpu_time(table, view, (double)row->time_ns, false);
+	add_gpu_time(table, view, (double)row->time_ns, 0);
 }
 
 static void add_launches(struct wt_table *table, const struct wt_report_row *row,
@@ -167,20 +208,101 @@ static void add_waves(struct wt_table *table, const struct wt_report_row *row,
 	}
 }
 
-/* Needs a measurement, which no run has. */
-static void add_unmeasured(struct wt_table *table, const struct wt_report_row *row,
-                           const struct wt_top_view *view)
+/* Nothing of the row is measured: not known, and not 0. */
+static void add_straggle(struct wt_table *table, const struct wt_report_row *row,
+                         const struct wt_top_view *view)
 {
-	(void)row;
+	if (row->has_measured)
+		add_gpu_time(table, view, row->straggle_gpu_ns, MARK(row, straggle_sm_ns));
+	else
+		wt_table_add_null(table);
+}
+
+static void add_ramp(struct wt_table *table, const struct wt_report_row *row,
+                     const struct wt_top_view *view)
+{
+	if (row->has_measured)
+		add_gpu_time(table, view, row->ramp_gpu_ns, MARK(row, ramp_sm_ns));
+	else
+		wt_table_add_null(table);
+}
+
+static void add_active(struct wt_table *table, const struct wt_report_row *row,
+                       const struct wt_top_view *view)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], sm_ns = wt_report_row_sm_ns(row, parts_sm_ns);
+	char text[WT_TEXT_NUMBER_BYTES + 1], percent[WT_TEXT_NUMBER_BYTES];
+	char mark = MARK(row, active_sm_ns);
+
+	if (!view->report->has_active || sm_ns <= 0) {
+		wt_table_add_null(table);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s%s",
+	         mark == '~' ? "~"
+	         : mark      ? "*"
+	                     : "",
+	         wt_text_percent(percent, (double)row->active_sm_ns, (double)sm_ns));
+	wt_table_add_string(table, text, NULL);
+}
+
+/* Of a whole, or < 0. */
+static void add_counter(struct wt_table *table, const struct wt_top_view *view, double share)
+{
+	char text[WT_TEXT_NUMBER_BYTES];
+
+	if (view->is_more) {
+		wt_table_add_string(table, "", NULL);
+	} else if (share < 0) {
+		wt_table_add_null(table);
+	} else {
+		snprintf(text, sizeof(text), "%.0f", 100 * share);
+		wt_table_add_string(table, text, NULL);
+	}
+}
+
+static void add_warps(struct wt_table *table, const struct wt_report_row *row,
+                      const struct wt_top_view *view)
+{
+	add_counter(table, view, row->warps_share);
+}
+
+static void add_tensor(struct wt_table *table, const struct wt_report_row *row,
+                       const struct wt_top_view *view)
+{
+	add_counter(table, view, row->tensor_share);
+}
+
+static void add_dram(struct wt_table *table, const struct wt_report_row *row,
+                     const struct wt_top_view *view)
+{
+	add_counter(table, view, row->dram_share);
+}
+
+static void add_bound(struct wt_table *table, const struct wt_report_row *row,
+                      const struct wt_top_view *view)
+{
+	if (view->is_more)
+		wt_table_add_string(table, "", NULL);
+	else
+		wt_table_add_string(table, wt_bound_name(row->bound), NULL);
+}
+
+static void add_evidence(struct wt_table *table, const struct wt_report_row *row,
+                         const struct wt_top_view *view)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], sm_ns = wt_report_row_sm_ns(row, parts_sm_ns);
+	char text[WT_MEASURED_TEXT_BYTES];
+
 	(void)view;
-	wt_table_add_null(table);
+	wt_table_add_string(table, wt_measured_text(text, sm_ns, parts_sm_ns), NULL);
 }
 
 static void add_gap(struct wt_table *table, const struct wt_report_row *row,
                     const struct wt_top_view *view)
 {
 	if (view->report->has_gaps)
-		add_gpu_time(table, view, row->gap_before_gpu_ns, false);
+		add_gpu_time(table, view, row->gap_before_gpu_ns, 0);
 	else
 		wt_table_add_null(table);
 }
@@ -393,17 +515,19 @@ static void add_kernel(struct wt_table *table, const struct wt_report_row *row,
 const struct wt_top_column wt_top_columns[] = {
         {"rank", "#", 1, 1, 0, WT_TABLE_RIGHT, add_number, "row number"},
         {"lost", "LOST", 1, 1, 0, WT_TABLE_RIGHT, add_lost,
-         "idle inside its kernels: under + wave, whole-GPU time"},
+         "idle inside its kernels: under + wave + strag + ramp"},
         {"all", "ALL%", 1, 1, 0, WT_TABLE_RIGHT, add_share, "LOST as a share of the window"},
         {"under", "UNDER", 76, 100, 0, WT_TABLE_RIGHT, add_underfill, "SMs that never got a block"},
         {"wave", "WAVE", 76, 100, 0, WT_TABLE_RIGHT, add_wave,
          "partial last wave, least of the model's forms"},
         {"wavemax", "WAVE<=", 100, 120, 0, WT_TABLE_RIGHT, add_wave_max,
          "partial last wave, greatest of the model's forms"},
-        {"straggle", "STRAG", 0, 0, 0, WT_TABLE_RIGHT, add_unmeasured,
-         "unequal blocks: needs a measurement"},
-        {"ramp", "RAMP", 0, 0, 0, WT_TABLE_RIGHT, add_unmeasured,
-         "launch and drain in a kernel: needs a measurement"},
+        {"straggle", "STRAG", 0, 0, 0, WT_TABLE_RIGHT, add_straggle,
+         "unequal blocks, where measured"},
+        {"ramp", "RAMP", 0, 0, 0, WT_TABLE_RIGHT, add_ramp,
+         "launch and drain in a kernel, where measured"},
+        {"active", "ACT%", 0, 0, 0, WT_TABLE_RIGHT, add_active,
+         "SMs with a block, of the SM-time of its kernels"},
         {"unjudged", "UNJUDGED", 0, 0, 0, WT_TABLE_RIGHT, add_unjudged,
          "whole-GPU time that no model fits"},
         {"gap", "GAP", 0, 0, 0, WT_TABLE_RIGHT, add_gap,
@@ -423,6 +547,15 @@ const struct wt_top_column wt_top_columns[] = {
          "launches for which a kernel of their stream still ran"},
         {"waves", "WAVES", 1, 1, 0, WT_TABLE_RIGHT, add_waves,
          "blocks / blocks that the GPU holds at once"},
+        {"warps", "WARPS%", 0, 0, 0, WT_TABLE_RIGHT, add_warps,
+         "achieved occupancy: resident warps of the most, measured"},
+        {"tensor", "TC%", 0, 0, 0, WT_TABLE_RIGHT, add_tensor,
+         "of time x SMs, the tensor pipe worked, measured"},
+        {"mem", "MEM%", 0, 0, 0, WT_TABLE_RIGHT, add_dram, "DRAM, of its peak bandwidth, measured"},
+        {"bound", "BOUND", 0, 0, 0, WT_TABLE_LEFT, add_bound,
+         "what bounds it, by the last two: compute, memory, latency"},
+        {"evidence", "EVIDENCE", 0, 0, 0, WT_TABLE_LEFT, add_evidence,
+         "how much of its SM-time is measured"},
         {"configs", "CONFIGS", 0, 0, 0, WT_TABLE_RIGHT, add_configs, "launch configurations"},
         {"kernels", "KERNELS", 0, 0, 0, WT_TABLE_RIGHT, add_kernels, "different kernels"},
         {"grid", "GRID", 0, 1, 0, WT_TABLE_RIGHT, add_grid, "blocks"},

@@ -18,7 +18,12 @@ struct wt_top_column {
 	const char *help;
 };
 
-#define WT_TOP_COLUMN_COUNT 34
+#define WT_TOP_COLUMN_COUNT 40
 extern const struct wt_top_column wt_top_columns[WT_TOP_COLUMN_COUNT];
+
+/* '~': the model's alone, '*': in part, 0: measured. */
+char wt_top_mark(const char *evidence, int64_t sm_ns, int64_t measured_sm_ns);
+/* Of all idle SM-time of a row. */
+char wt_top_lost_mark(const struct wt_report_row *row);
 
 #endif /* WT_CLI_TOP_CELLS_H */

@@ -63,11 +63,28 @@ static bool is_ranked(const struct wt_top_column *column, enum wt_report_by by)
 	case WT_REPORT_BY_LATENCY:
 		return is_named(column, "latency") || is_named(column, "call") ||
 		       is_named(column, "queued");
+	case WT_REPORT_BY_STRAGGLE:
+		return is_named(column, "straggle");
 	case WT_REPORT_BY_CV:
 		return is_named(column, "cv") || is_named(column, "min") || is_named(column, "max");
 	default:
 		return false;
 	}
+}
+
+/* The width from which a column is shown if something is measured; 0: not by default. */
+static unsigned measured_from(const struct wt_top_column *column)
+{
+	static const struct {
+		const char *name;
+		unsigned from;
+	} columns[] = {
+	        {"straggle", 76}, {"mem", 84}, {"ramp", 100}, {"warps", 110}, {"tensor", 120}};
+
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		if (is_named(column, columns[i].name))
+			return columns[i].from;
+	return 0;
 }
 
 /* Where something else is ranked by, what LOST is made of has to wait for wide terminals. */
@@ -77,8 +94,14 @@ static unsigned shown_from(const struct wt_top_column *column, const struct wt_t
 	                : style->group == WT_REPORT_GROUP_CONFIG ? column->config_from
 	                                                         : column->kernel_from;
 	bool is_part = is_named(column, "under") || is_named(column, "wave") ||
-	               is_named(column, "wavemax");
+	               is_named(column, "wavemax") || is_named(column, "straggle") ||
+	               is_named(column, "ramp");
 
+	/* The greatest form is of little interest beside a measurement. */
+	if (style->has_measured && is_named(column, "wavemax"))
+		return 140;
+	if (!from && style->has_measured)
+		from = measured_from(column);
 	if (from && is_part && style->by >= WT_REPORT_BY_GAP)
 		return 120;
 	return from;

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/kernel_name.h"
+#include "cli/measured.h"
 #include "cli/table.h"
 #include "cli/select.h"
 #include "cli/top_json.h"
@@ -21,7 +22,9 @@ enum field_type { FIELD_INT, FIELD_DOUBLE, FIELD_NAME, FIELD_TEXT };
 /* When a field is null. */
 enum field_null {
 	NULL_NEVER,
-	NULL_ALWAYS,
+	NULL_NOT_MEASURED, /* nothing of the row is */
+	NULL_NO_COUNTER, /* no measurement has it */
+	NULL_NO_ACTIVE, /* the file does not know it */
 	NULL_NO_WAVE,
 	NULL_NO_IDLE,
 	NULL_NO_WAVES,
@@ -34,81 +37,104 @@ enum field_null {
 	NULL_ONE_LAUNCH, /* nothing to vary */
 };
 
+/* What a number rests on: a number of SM-time has evidence of its own. */
+enum field_evidence {
+	EVIDENCE_NONE = -1,
+	EVIDENCE_MODEL = -2,
+	EVIDENCE_IDLE = -3,
+	EVIDENCE_TAIL = -4,
+};
+#define SHARE(field) ((int)offsetof(struct wt_sweep_share, field))
+
 #define FIELD(key, kind, null, evidence)                                                           \
 	{                                                                                          \
 #key, FIELD_##kind, null, evidence, offsetof(struct wt_report_row, key)            \
 	}
 
-/* In the order of output. A number of SM-time has evidence of its own. */
+/* In the order of output. */
 static const struct field {
 	const char *key;
 	enum field_type type;
 	enum field_null null;
-	bool has_evidence;
+	int evidence; /* offset in struct wt_sweep_share, or one of enum field_evidence */
 	size_t offset;
 } fields[] = {
-        FIELD(kernel_id, INT, NULL_NOT_KERNEL, false),
-        {"config_id", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, config_id)},
-        {"kernel", FIELD_NAME, NULL_NOT_KERNEL, false, offsetof(struct wt_report_row, kernel)},
-        {"kernel_short", FIELD_TEXT, NULL_NOT_KERNEL, false,
+        FIELD(kernel_id, INT, NULL_NOT_KERNEL, EVIDENCE_NONE),
+        {"config_id", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, config_id)},
+        {"kernel", FIELD_NAME, NULL_NOT_KERNEL, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, kernel)},
+        {"kernel_short", FIELD_TEXT, NULL_NOT_KERNEL, EVIDENCE_NONE,
          offsetof(struct wt_report_row, kernel_shown)},
-        FIELD(launches, INT, NULL_NEVER, false),
-        FIELD(launches_in_graph, INT, NULL_NEVER, false),
-        FIELD(time_ns, INT, NULL_NEVER, false),
-        FIELD(min_ns, INT, NULL_NEVER, false),
-        FIELD(max_ns, INT, NULL_NEVER, false),
-        FIELD(configs, INT, NULL_NEVER, false),
-        FIELD(waves, DOUBLE, NULL_NO_WAVES, false),
-        FIELD(underfill_sm_ns, INT, NULL_NO_IDLE, true),
-        FIELD(wave_sm_ns, INT, NULL_NO_WAVE, true),
-        FIELD(wave_max_sm_ns, INT, NULL_NO_WAVE, true),
-        {"straggle_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
-        {"ramp_sm_ns", FIELD_INT, NULL_ALWAYS, true, 0},
-        {"tail_idle_sm_ns", FIELD_INT, NULL_NO_WAVE, true,
-         offsetof(struct wt_report_row, wave_sm_ns)},
-        FIELD(idle_sm_ns, INT, NULL_NO_IDLE, true),
-        FIELD(gap_before_sm_ns, INT, NULL_NO_GAPS, true),
-        FIELD(unjudged_sm_ns, INT, NULL_NEVER, true),
-        FIELD(comm_sm_ns, INT, NULL_NEVER, true),
-        FIELD(idle_gpu_ns, DOUBLE, NULL_NO_IDLE, false),
-        FIELD(cv, DOUBLE, NULL_ONE_LAUNCH, false),
-        FIELD(latency_launches, INT, NULL_NO_LATENCY, false),
-        FIELD(latency_mean_ns, DOUBLE, NULL_NO_LATENCY, false),
-        FIELD(call_mean_ns, DOUBLE, NULL_NO_LATENCY, false),
-        FIELD(queued_launches, INT, NULL_NO_QUEUED, false),
+        FIELD(launches, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(launches_in_graph, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(time_ns, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(min_ns, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(max_ns, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(configs, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(waves, DOUBLE, NULL_NO_WAVES, EVIDENCE_NONE),
+        FIELD(active_sm_ns, INT, NULL_NO_ACTIVE, SHARE(active_sm_ns)),
+        FIELD(underfill_sm_ns, INT, NULL_NO_IDLE, SHARE(underfill_sm_ns)),
+        FIELD(wave_sm_ns, INT, NULL_NO_WAVE, SHARE(wave_sm_ns)),
+        FIELD(wave_max_sm_ns, INT, NULL_NO_WAVE, SHARE(wave_max_sm_ns)),
+        FIELD(straggle_sm_ns, INT, NULL_NOT_MEASURED, SHARE(straggle_sm_ns)),
+        FIELD(ramp_sm_ns, INT, NULL_NOT_MEASURED, SHARE(ramp_sm_ns)),
+        FIELD(tail_idle_sm_ns, INT, NULL_NO_WAVE, EVIDENCE_TAIL),
+        FIELD(idle_sm_ns, INT, NULL_NO_IDLE, EVIDENCE_IDLE),
+        FIELD(gap_before_sm_ns, INT, NULL_NO_GAPS, EVIDENCE_MODEL),
+        FIELD(unjudged_sm_ns, INT, NULL_NEVER, SHARE(unjudged_sm_ns)),
+        FIELD(comm_sm_ns, INT, NULL_NEVER, SHARE(comm_sm_ns)),
+        FIELD(idle_gpu_ns, DOUBLE, NULL_NO_IDLE, EVIDENCE_NONE),
+        FIELD(error_sm_ns, INT, NULL_NOT_MEASURED, EVIDENCE_NONE),
+        FIELD(warps_per_sm, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
+        FIELD(warps_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
+        FIELD(tensor_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
+        FIELD(dram_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
+        FIELD(cv, DOUBLE, NULL_ONE_LAUNCH, EVIDENCE_NONE),
+        FIELD(latency_launches, INT, NULL_NO_LATENCY, EVIDENCE_NONE),
+        FIELD(latency_mean_ns, DOUBLE, NULL_NO_LATENCY, EVIDENCE_NONE),
+        FIELD(call_mean_ns, DOUBLE, NULL_NO_LATENCY, EVIDENCE_NONE),
+        FIELD(queued_launches, INT, NULL_NO_QUEUED, EVIDENCE_NONE),
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
 /* Fields of one configuration, behind the others. */
 static const struct field config_fields[] = {
-        FIELD(device_id, INT, NULL_UNKNOWN, false),
-        {"grid_x", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[0])},
-        {"grid_y", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[1])},
-        {"grid_z", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, grid[2])},
-        {"block_x", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, block[0])},
-        {"block_y", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, block[1])},
-        {"block_z", FIELD_INT, NULL_NOT_CONFIG, false, offsetof(struct wt_report_row, block[2])},
-        FIELD(regs_per_thread, INT, NULL_NOT_CONFIG, false),
-        FIELD(smem_bytes, INT, NULL_NOT_CONFIG, false),
+        FIELD(device_id, INT, NULL_UNKNOWN, EVIDENCE_NONE),
+        {"grid_x", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, grid[0])},
+        {"grid_y", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, grid[1])},
+        {"grid_z", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, grid[2])},
+        {"block_x", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, block[0])},
+        {"block_y", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, block[1])},
+        {"block_z", FIELD_INT, NULL_NOT_CONFIG, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, block[2])},
+        FIELD(regs_per_thread, INT, NULL_NOT_CONFIG, EVIDENCE_NONE),
+        FIELD(smem_bytes, INT, NULL_NOT_CONFIG, EVIDENCE_NONE),
 };
 #define CONFIG_FIELD_COUNT (sizeof(config_fields) / sizeof(config_fields[0]))
 
 /* What a row that sums several kernels is about. */
 static const struct field group_fields[] = {
-        {"label", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, kernel_shown)},
-        FIELD(kernels, INT, NULL_NEVER, false),
-        FIELD(devices, INT, NULL_NEVER, false),
-        FIELD(processes, INT, NULL_NEVER, false),
-        FIELD(device, TEXT, NULL_UNKNOWN, false),
-        FIELD(device_uuid, TEXT, NULL_UNKNOWN, false),
-        FIELD(sms, INT, NULL_UNKNOWN, false),
-        FIELD(process_id, INT, NULL_UNKNOWN, false),
-        FIELD(pid, INT, NULL_UNKNOWN, false),
-        FIELD(process, TEXT, NULL_UNKNOWN, false),
-        FIELD(hostname, TEXT, NULL_UNKNOWN, false),
-        FIELD(rank, INT, NULL_UNKNOWN, false),
-        FIELD(local_rank, INT, NULL_UNKNOWN, false),
-        FIELD(world_size, INT, NULL_UNKNOWN, false),
+        {"label", FIELD_TEXT, NULL_UNKNOWN, EVIDENCE_NONE,
+         offsetof(struct wt_report_row, kernel_shown)},
+        FIELD(kernels, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(devices, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(processes, INT, NULL_NEVER, EVIDENCE_NONE),
+        FIELD(device, TEXT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(device_uuid, TEXT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(sms, INT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(process_id, INT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(pid, INT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(process, TEXT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(hostname, TEXT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(rank, INT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(local_rank, INT, NULL_UNKNOWN, EVIDENCE_NONE),
+        FIELD(world_size, INT, NULL_UNKNOWN, EVIDENCE_NONE),
 };
 #define GROUP_FIELD_COUNT (sizeof(group_fields) / sizeof(group_fields[0]))
 
@@ -117,20 +143,21 @@ static const struct special_field {
 	enum wt_report_group group;
 	struct field field;
 } special_fields[] = {
-        {WT_REPORT_GROUP_STREAM, FIELD(context_id, INT, NULL_UNKNOWN, false)},
-        {WT_REPORT_GROUP_STREAM, FIELD(stream_id, INT, NULL_UNKNOWN, false)},
-        {WT_REPORT_GROUP_GRAPH, FIELD(graph_id, INT, NULL_UNKNOWN, false)},
-        {WT_REPORT_GROUP_STEP, FIELD(step, INT, NULL_UNKNOWN, false)},
+        {WT_REPORT_GROUP_STREAM, FIELD(context_id, INT, NULL_UNKNOWN, EVIDENCE_NONE)},
+        {WT_REPORT_GROUP_STREAM, FIELD(stream_id, INT, NULL_UNKNOWN, EVIDENCE_NONE)},
+        {WT_REPORT_GROUP_GRAPH, FIELD(graph_id, INT, NULL_UNKNOWN, EVIDENCE_NONE)},
+        {WT_REPORT_GROUP_STEP, FIELD(step, INT, NULL_UNKNOWN, EVIDENCE_NONE)},
         {WT_REPORT_GROUP_STEP,
-         {"step_ns", FIELD_INT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, high_ns)}},
-        {WT_REPORT_GROUP_DURATION, FIELD(low_ns, INT, NULL_UNKNOWN, false)},
-        {WT_REPORT_GROUP_DURATION, FIELD(high_ns, INT, NULL_UNKNOWN, false)},
+         {"step_ns", FIELD_INT, NULL_UNKNOWN, EVIDENCE_NONE,
+          offsetof(struct wt_report_row, high_ns)}},
+        {WT_REPORT_GROUP_DURATION, FIELD(low_ns, INT, NULL_UNKNOWN, EVIDENCE_NONE)},
+        {WT_REPORT_GROUP_DURATION, FIELD(high_ns, INT, NULL_UNKNOWN, EVIDENCE_NONE)},
         {WT_REPORT_GROUP_RANGE,
-         {"range", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+         {"range", FIELD_TEXT, NULL_UNKNOWN, EVIDENCE_NONE, offsetof(struct wt_report_row, part)}},
         {WT_REPORT_GROUP_PHASE,
-         {"phase", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+         {"phase", FIELD_TEXT, NULL_UNKNOWN, EVIDENCE_NONE, offsetof(struct wt_report_row, part)}},
         {WT_REPORT_GROUP_CLASS,
-         {"class", FIELD_TEXT, NULL_UNKNOWN, false, offsetof(struct wt_report_row, part)}},
+         {"class", FIELD_TEXT, NULL_UNKNOWN, EVIDENCE_NONE, offsetof(struct wt_report_row, part)}},
 };
 #define SPECIAL_FIELD_COUNT (sizeof(special_fields) / sizeof(special_fields[0]))
 
@@ -148,8 +175,13 @@ static const char *null_reason(const struct field *field, const struct wt_report
 	switch (field->null) {
 	case NULL_NEVER:
 		return NULL;
-	case NULL_ALWAYS:
-		return needs_measurement;
+	case NULL_NOT_MEASURED:
+		return row->has_measured ? NULL : needs_measurement;
+	case NULL_NO_COUNTER:
+		return *(const double *)field_at(field, row) >= 0 ? NULL : "no counter measured it";
+	case NULL_NO_ACTIVE:
+		return report->has_active ? NULL
+		                          : "recorded before wavetap kept it: wavetap analyze";
 	case NULL_NO_GAPS:
 		return report->has_gaps ? NULL : needs_launches;
 	case NULL_NO_LATENCY:
@@ -166,7 +198,7 @@ static const char *null_reason(const struct field *field, const struct wt_report
 	case NULL_NO_WAVE:
 		return row->has_wave ? NULL : unjudged;
 	case NULL_NO_IDLE:
-		return row->has_wave || row->underfill_sm_ns ? NULL : unjudged;
+		return row->has_wave || row->underfill_sm_ns || row->has_measured ? NULL : unjudged;
 	case NULL_NO_WAVES:
 		if (row->has_waves)
 			return NULL;
@@ -216,6 +248,24 @@ static void put_field(struct wt_json *json, const struct field *field,
 	}
 }
 
+/* NULL: the number is not known, or is none of SM-time. */
+static const char *evidence_of(const struct field *field, const struct wt_report *report,
+                               const struct wt_report_row *row)
+{
+	if (null_reason(field, report, row))
+		return NULL;
+	switch (field->evidence) {
+	case EVIDENCE_MODEL:
+		return "model";
+	case EVIDENCE_IDLE:
+	case EVIDENCE_TAIL:
+		return wt_report_row_idle_evidence(row, field->evidence == EVIDENCE_TAIL);
+	default:
+		return wt_report_row_evidence(row, *(const int64_t *)field_at(field, row),
+		                              (size_t)field->evidence);
+	}
+}
+
 /* What each number rests on, and why each null is one. */
 static void put_evidence(struct wt_json *json, const struct wt_report *report,
                          const struct wt_report_row *row)
@@ -223,10 +273,10 @@ static void put_evidence(struct wt_json *json, const struct wt_report *report,
 	wt_json_key(json, "evidence");
 	wt_json_object_begin(json);
 	for (size_t i = 0; i < FIELD_COUNT; i++) {
-		if (!fields[i].has_evidence)
+		if (fields[i].evidence == EVIDENCE_NONE)
 			continue;
 		wt_json_key(json, fields[i].key);
-		wt_json_string(json, null_reason(&fields[i], report, row) ? NULL : "model");
+		wt_json_string(json, evidence_of(&fields[i], report, row));
 	}
 	wt_json_object_end(json);
 	wt_json_key(json, "reason");
@@ -246,6 +296,23 @@ static void put_evidence(struct wt_json *json, const struct wt_report *report,
 		                                       : "shared SMs with other kernels");
 	}
 	wt_json_object_end(json);
+}
+
+/* How much of its SM-time is measured, and what that says beside numbers. */
+static void put_measured(struct wt_json *json, const struct wt_report_row *row)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX];
+
+	wt_report_row_sm_ns(row, parts_sm_ns);
+	wt_json_key(json, "measured_sm_ns");
+	wt_json_int(json, parts_sm_ns[WT_EVIDENCE_SAMPLED] + parts_sm_ns[WT_EVIDENCE_PROFILED]);
+	wt_json_key(json, "bound");
+	wt_json_string(json, wt_bound_name(row->bound));
+	wt_json_key(json, "disagrees");
+	if (row->has_measured)
+		wt_json_bool(json, row->disagrees);
+	else
+		wt_json_null(json);
 }
 
 /* Fields of another grouping are left out, not null. */
@@ -268,6 +335,7 @@ static void put_row(struct wt_json *json, const struct wt_report *report,
 	for (size_t i = 0; i < SPECIAL_FIELD_COUNT; i++)
 		if (special_fields[i].group == row->group)
 			put_field(json, &special_fields[i].field, report, row);
+	put_measured(json, row);
 	put_evidence(json, report, row);
 	wt_json_object_end(json);
 }
@@ -285,8 +353,8 @@ static void put_total(struct wt_json *json, const struct wt_report *report)
 
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 			is_count |= !strcmp(fields[i].key, keys[k]);
-		if ((is_count || fields[i].has_evidence || !strcmp(fields[i].key, "idle_gpu_ns")) &&
-		    fields[i].null != NULL_ALWAYS)
+		if (is_count || fields[i].evidence != EVIDENCE_NONE ||
+		    !strcmp(fields[i].key, "idle_gpu_ns"))
 			put_field(json, &fields[i], report, total);
 	}
 	wt_json_object_end(json);
@@ -443,6 +511,14 @@ int wt_top_print_json(FILE *out, const struct wt_run_file *run, const struct wt_
 
 /* ---- CSV */
 
+/* One word for a row. */
+static const char *row_word(const struct wt_report_row *row)
+{
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], sm_ns = wt_report_row_sm_ns(row, parts_sm_ns);
+
+	return wt_measured_word(sm_ns, parts_sm_ns);
+}
+
 static void add_cell(struct wt_table *table, const struct field *field,
                      const struct wt_report *report, const struct wt_report_row *row)
 {
@@ -498,7 +574,7 @@ int wt_top_print_csv(FILE *out, const struct wt_report *report, size_t limit)
 			else
 				wt_table_add_null(table);
 		}
-		wt_table_add_string(table, "model", NULL);
+		wt_table_add_string(table, row_word(row), NULL);
 	}
 	rc = table ? wt_table_print_csv(table, out) : -ENOMEM;
 	wt_table_destroy(table);

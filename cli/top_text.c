@@ -6,15 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ledger.h"
+#include "cli/ledger_lines.h"
+#include "cli/measured.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
+#include "cli/top_cells.h"
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
-        [WT_REPORT_BY_TAIL_IDLE] = "tail idle (wave; straggle needs a measurement)",
+        [WT_REPORT_BY_TAIL_IDLE] = "tail idle (wave + straggle)",
         [WT_REPORT_BY_UNDERFILL] = "underfill",
         [WT_REPORT_BY_WAVE] = "wave",
         [WT_REPORT_BY_TIME] = "time",
@@ -117,6 +119,8 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
                            const struct wt_report *report)
 {
 	char number[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
+	char evidence[WT_MEASURED_TEXT_BYTES];
+	int64_t parts_sm_ns[WT_EVIDENCE_MAX], sm_ns;
 
 	wt_phrase_add(line, "run %s", run->info.id);
 	if (run->info.name[0])
@@ -135,32 +139,56 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 		wt_phrase_add(line, "%" PRId64 " processes", report->processes);
 	if (report->processes_live)
 		wt_phrase_add(line, "still running");
-	wt_phrase_add(line, "evidence: model");
+	sm_ns = wt_report_row_sm_ns(&report->total, parts_sm_ns);
+	wt_phrase_add(line, "evidence: %s%s", wt_measured_text(evidence, sm_ns, parts_sm_ns),
+	              strcmp(wt_measured_word(sm_ns, parts_sm_ns), "mixed") ? "" : ", else model");
 	wt_phrase_end(line);
 }
 
 /* Time of a device that its kernels left idle, in ns of the whole device. */
 struct lost_time {
-	double under, wave, wave_max, unjudged, comm;
+	double under, wave, wave_max, straggle, ramp, unjudged, comm;
+	char mark; /* "~", or 0 */
+	bool is_measured;
 };
+
+/* What in kernels is measured is one figure; the model has a range. */
+static void add_lost(struct wt_phrase *line, double wall, const struct lost_time *lost)
+{
+	double sum = lost->under + lost->wave + lost->straggle + lost->ramp;
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char d[WT_TEXT_NUMBER_BYTES];
+
+	if (lost->is_measured) {
+		wt_phrase_add(line, "lost in kernels %s%s%% of the GPU",
+		              lost->mark == '*' ? "*" : "", wt_text_percent(a, sum, wall));
+		wt_phrase_add(line, "= under %s wave %s strag %s ramp %s",
+		              wt_text_percent(a, lost->under, wall),
+		              wt_text_percent(b, lost->wave, wall),
+		              wt_text_percent(c, lost->straggle, wall),
+		              wt_text_percent(d, lost->ramp, wall));
+		return;
+	}
+	wt_phrase_add(line, "lost in kernels ~%s%% to %s%% of the GPU",
+	              wt_text_percent(a, sum, wall),
+	              wt_text_percent(b, lost->under + lost->wave_max, wall));
+	wt_phrase_add(line, "= under ~%s wave ~%s to %s", wt_text_percent(a, lost->under, wall),
+	              wt_text_percent(b, lost->wave, wall),
+	              wt_text_percent(c, lost->wave_max, wall));
+}
 
 /* Loss as shares of S x window; for one device or all of them. */
 static void print_loss_line(struct wt_phrase *line, const char *who, bool is_partial,
                             int64_t busy_ns, int64_t wall_ns, const struct lost_time *lost)
 {
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES];
 	double wall = (double)wall_ns;
 
 	wt_phrase_add(line,
 	              is_partial ? "%sa selected kernel ran %s%% of the time"
 	                         : "%sa kernel ran %s%% of the time (what nvidia-smi shows)",
 	              who, wt_text_percent(a, (double)busy_ns, wall));
-	wt_phrase_add(line, "lost in kernels ~%s%% to %s%% of the GPU",
-	              wt_text_percent(a, lost->under + lost->wave, wall),
-	              wt_text_percent(b, lost->under + lost->wave_max, wall));
-	wt_phrase_add(line, "= under ~%s wave ~%s to %s", wt_text_percent(a, lost->under, wall),
-	              wt_text_percent(b, lost->wave, wall),
-	              wt_text_percent(c, lost->wave_max, wall));
+	add_lost(line, wall, lost);
 	if (lost->unjudged >= 0.0005 * wall)
 		wt_phrase_add(line, "unjudged %s%%", wt_text_percent(a, lost->unjudged, wall));
 	if (lost->comm >= 0.0005 * wall)
@@ -176,20 +204,31 @@ static struct lost_time lost_of(const struct wt_report_device *device,
                                 const struct wt_ledger *ledger)
 {
 	double sms = (double)(device->sm_count ? device->sm_count : 1);
+	struct lost_time lost = {
+	        .under = (double)device->underfill_sm_ns / sms,
+	        .wave = (double)device->wave_sm_ns / sms,
+	        .wave_max = (double)device->wave_max_sm_ns / sms,
+	        .straggle = (double)device->straggle_sm_ns / sms,
+	        .ramp = (double)device->ramp_sm_ns / sms,
+	        .unjudged = (double)device->unjudged_sm_ns / sms,
+	        .is_measured = device->measured_sm_ns > 0,
+	        .mark = wt_top_mark("mixed", device->kernel_sm_ns, device->measured_sm_ns),
+	};
 
 	for (size_t i = 0; ledger && i < ledger->device_count; i++) {
 		const struct wt_sweep_share *share = &ledger->devices[i].share;
 
-		if (ledger->devices[i].device_id == device->device_id)
-			return (struct lost_time){(double)share->underfill_sm_ns / sms,
-			                          (double)share->wave_sm_ns / sms,
-			                          (double)share->wave_max_sm_ns / sms,
-			                          (double)share->unjudged_sm_ns / sms,
-			                          (double)share->comm_sm_ns / sms};
+		if (ledger->devices[i].device_id != device->device_id)
+			continue;
+		lost.under = (double)share->underfill_sm_ns / sms;
+		lost.wave = (double)share->wave_sm_ns / sms;
+		lost.wave_max = (double)share->wave_max_sm_ns / sms;
+		lost.straggle = (double)share->straggle_sm_ns / sms;
+		lost.ramp = (double)share->ramp_sm_ns / sms;
+		lost.unjudged = (double)share->unjudged_sm_ns / sms;
+		lost.comm = (double)share->comm_sm_ns / sms;
 	}
-	return (struct lost_time){
-	        (double)device->underfill_sm_ns / sms, (double)device->wave_sm_ns / sms,
-	        (double)device->wave_max_sm_ns / sms, (double)device->unjudged_sm_ns / sms, 0};
+	return lost;
 }
 
 /* Only a part of the kernels that share the devices is shown. */
@@ -254,7 +293,8 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 {
 	const struct wt_ledger *ledger = report->ledger;
 	double cause_sm_ns[WT_GAP_CAUSE_MAX] = {0}, gap_sm_ns = 0, active = 0, total = 0;
-	char percent[WT_TEXT_NUMBER_BYTES];
+	int64_t kernel_sm_us = 0, measured_sm_us = 0;
+	char percent[WT_TEXT_NUMBER_BYTES], mark;
 
 	if (!ledger || !ledger->device_count || is_partial(report)) {
 		if (is_whole_devices(report) && report->has_window) {
@@ -265,8 +305,12 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 	}
 	for (size_t i = 0; i < ledger->device_count; i++) {
 		const struct wt_ledger_device *device = &ledger->devices[i];
+		int64_t parts_sm_ns[WT_EVIDENCE_MAX];
 
 		active += (double)device->share.active_sm_ns;
+		kernel_sm_us += wt_ledger_measured(device, parts_sm_ns) / 1000;
+		for (int k = WT_EVIDENCE_SAMPLED; k < WT_EVIDENCE_MAX; k++)
+			measured_sm_us += parts_sm_ns[k] / 1000;
 		total += (double)device->total_sm_ns;
 		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
 			double sm_ns = (double)device->gap_ns[cause] * (double)device->sms;
@@ -275,7 +319,12 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 			gap_sm_ns += sm_ns;
 		}
 	}
-	wt_phrase_add(line, "active ~%s%%", wt_text_percent(percent, active, total));
+	mark = measured_sm_us ? wt_top_mark("mixed", kernel_sm_us, measured_sm_us) : '~';
+	wt_phrase_add(line, "active %s%s%%",
+	              mark == '~' ? "~"
+	              : mark      ? "*"
+	                          : "",
+	              wt_text_percent(percent, active, total));
 	add_causes(line, cause_sm_ns, gap_sm_ns, total);
 	wt_phrase_end(line);
 }
@@ -333,6 +382,24 @@ static void print_read(struct wt_phrase *line, const struct wt_report *report,
 		              wt_text_count(a, report->launches_read));
 }
 
+static void print_marks(struct wt_phrase *line, const struct wt_report *report)
+{
+	bool is_mixed = wt_top_lost_mark(&report->total) == '*', has_model = !report->row_count;
+
+	for (size_t i = 0; i < report->row_count; i++) {
+		char mark = wt_top_lost_mark(&report->rows[i]);
+
+		is_mixed = is_mixed || mark == '*';
+		has_model = has_model || mark == '~';
+	}
+	if (has_model)
+		wt_phrase_add(line, "~ model only");
+	if (is_mixed)
+		wt_phrase_add(line, "* in part");
+	if (report->total.disagrees)
+		wt_phrase_add(line, "! measured, and beyond what the model allows");
+}
+
 static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
                        const struct wt_report *report, const struct wt_top_style *style,
                        const struct wt_top_view *view)
@@ -345,7 +412,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	for (size_t i = 0; i < report->device_count; i++)
 		overlap_ns += report->devices[i].time_ns - report->devices[i].busy_ns;
 	wt_phrase_init(&line, out, terminal);
-	wt_phrase_add(&line, "~ model only");
+	print_marks(&line, report);
 	wt_phrase_add(&line, ". none or not knowable");
 	if (view->has_persistent)
 		wt_phrase_add(&line, "pers persistent, by its name");
@@ -379,8 +446,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 }
 
 int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
-                 const struct wt_report *report, const struct wt_top_style *style)
+                 const struct wt_report *report, const struct wt_top_style *wanted)
 {
+	struct wt_top_style measured_style = *wanted, *style = &measured_style;
 	struct wt_top_view view = {.report = report};
 	struct wt_phrase line;
 	const char *what;
@@ -388,6 +456,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 
 	if (rc)
 		return rc;
+	style->has_measured = report->total.has_measured;
 	view.unit = wt_top_choose_unit((double)report->total.time_ns);
 	for (size_t i = 0; report->has_window && i < report->device_count; i++)
 		view.total_sm_ns += (double)(report->end_ns - report->start_ns) *

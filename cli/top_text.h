@@ -20,6 +20,7 @@ struct wt_top_style {
 	int64_t limit; /* rows; 0: all */
 	const char *next; /* a command to go on with, or NULL */
 	const char *problem; /* one line about kernel names, or NULL */
+	bool has_measured; /* set by wt_top_print() */
 };
 
 /* 0, -EINVAL: `columns` has an unknown name (message given), or another -errno. */

@@ -7,6 +7,7 @@
 
 #include "analysis/collective.h"
 #include "cli/ledger_facts.h"
+#include "cli/measured.h"
 #include "cli/report_sql.h"
 #include "cli/whatif.h"
 
@@ -14,7 +15,7 @@
 static const char rows_sql[] =
         "SELECT c.kernel_id, e.start_ns, e.end_ns, e.underfill_sm_ns, e.wave_sm_ns,"
         " e.wave_max_sm_ns, c.blocks, c.resident_blocks, c.sm_count,"
-        " max(c.cluster_x, 1) * max(c.cluster_y, 1) * max(c.cluster_z, 1)"
+        " max(c.cluster_x, 1) * max(c.cluster_y, 1) * max(c.cluster_z, 1), c.config_id"
         " FROM main.kernel_exec e JOIN config c USING (config_id)"
         " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns AND e.start_ns < ?3 AND e.end_ns > ?2"
         " ORDER BY e.start_ns, e.exec_id";
@@ -28,13 +29,16 @@ enum {
 	COLUMN_BLOCKS,
 	COLUMN_RESIDENT,
 	COLUMN_SMS,
-	COLUMN_CLUSTER
+	COLUMN_CLUSTER,
+	COLUMN_CONFIG
 };
 
 struct loading {
 	const struct wt_ledger *ledger;
 	const struct wt_whatif_query *query;
 	const struct wt_ledger_device *device;
+	struct wt_measured measured;
+	bool has_measured; /* something of the device's was used */
 	struct wt_whatif_row *rows; /* as ledger->kernels, and one for no kernel */
 	struct wt_whatif replay;
 };
@@ -79,8 +83,42 @@ static void on_gap(void *arg, int64_t id, int64_t gap_ns, int64_t copy_ns)
 	row->copy_gap_ns = wt_whatif_sum(row->copy_gap_ns, copy_ns);
 }
 
+static int64_t sm_ns(double sms, int64_t duration_ns)
+{
+	return (int64_t)(sms * (double)duration_ns);
+}
+
+/*
+ * Underfill and wave as measured, by themselves: straggle stays. Nothing is won by more SMs for what
+ * waits for memory.
+ */
+static void use_measured(struct loading *load, int64_t config_id, struct wt_whatif_launch *launch)
+{
+	const struct wt_measured_config *config = wt_measured_find(&load->measured, config_id);
+
+	if (!config)
+		return;
+	if (config->bound == WT_BOUND_MEMORY) {
+		launch->underfill_sm_ns = launch->wave_sm_ns = launch->wave_max_sm_ns = 0;
+	} else if (config->measure.evidence != WT_EVIDENCE_MODEL &&
+	           launch->sms == load->device->sms) {
+		double most = config->bound == WT_BOUND_UNKNOWN ? config->measure.wave_max_sms
+		                                                : config->measure.wave_sms;
+
+		launch->underfill_sm_ns = sm_ns(config->measure.underfill_sms, launch->duration_ns);
+		launch->wave_sm_ns = sm_ns(config->measure.wave_sms, launch->duration_ns);
+		launch->wave_max_sm_ns = sm_ns(most, launch->duration_ns);
+		if (launch->wave_max_sm_ns < launch->wave_sm_ns)
+			launch->wave_max_sm_ns = launch->wave_sm_ns;
+	} else {
+		return;
+	}
+	launch->is_judged = true;
+	load->has_measured = true;
+}
+
 /* What the launch would take. */
-static void change(const struct loading *load, sqlite3_stmt *s, struct wt_whatif_kernel *kernel)
+static void change(struct loading *load, sqlite3_stmt *s, struct wt_whatif_kernel *kernel)
 {
 	int64_t sms = sqlite3_column_int64(s, COLUMN_SMS);
 	struct wt_whatif_launch launch = {
@@ -98,15 +136,17 @@ static void change(const struct loading *load, sqlite3_stmt *s, struct wt_whatif
 	kernel->then = (struct wt_whatif_range){kernel->duration_ns, kernel->duration_ns};
 	kernel->is_modelled = launch.is_judged;
 	/* Other ranks and links decide how long these take. */
-	if (wt_is_collective_kernel(load->ledger->kernels[kernel->id].name))
+	if (wt_is_collective_kernel(load->ledger->kernels[kernel->id].name)) {
 		kernel->is_modelled = false;
-	else if (load->query->is_full_waves)
+	} else if (load->query->is_full_waves) {
+		use_measured(load, sqlite3_column_int64(s, COLUMN_CONFIG), &launch);
 		kernel->is_modelled = wt_whatif_full_waves(&launch, &kernel->then);
-	/* A context that may not use all SMs keeps those that it has. */
-	else if (load->query->sms)
+	} else if (load->query->sms) {
+		/* A context that may not use all SMs keeps those that it has. */
 		kernel->is_modelled =
 		        sms == load->device->sms &&
 		        wt_whatif_on_sms(&launch, (uint32_t)load->query->sms, &kernel->then);
+	}
 }
 
 static int replay_rows(struct loading *load, sqlite3_stmt *s, struct wt_whatif_device *device)
@@ -146,11 +186,13 @@ static int replay_device(sqlite3 *db, struct loading *load, const struct wt_fact
 	if (rc)
 		return rc;
 	load->device = device->device;
+	load->has_measured = false;
 	wt_whatif_init(&load->replay, load->ledger->start_ns, &copies, &output);
 	sqlite3_bind_int64(s, 1, device->device->device_id);
 	sqlite3_bind_int64(s, 2, load->ledger->start_ns);
 	sqlite3_bind_int64(s, 3, load->ledger->end_ns);
 	rc = replay_rows(load, s, device);
+	device->has_measured = load->has_measured;
 	sqlite3_finalize(s);
 	if (!rc && wt_whatif_finish(&load->replay, load->ledger->end_ns, &device->result))
 		rc = -ERANGE;
@@ -212,6 +254,8 @@ int wt_whatif_run_load(sqlite3 *db, const struct wt_ledger *ledger,
 		run->row_count = ledger->kernel_count + 1;
 		run->device_count = ledger->device_count;
 	}
+	if (!rc)
+		rc = wt_measured_load(db, &load->measured);
 	for (size_t i = 0; !rc && i < ledger->kernel_count; i++)
 		run->rows[i].kernel = &ledger->kernels[i];
 	for (size_t i = 0; !rc && i < ledger->device_count; i++) {
@@ -221,6 +265,8 @@ int wt_whatif_run_load(sqlite3 *db, const struct wt_ledger *ledger,
 	if (!rc)
 		rank(query, run);
 	wt_facts_free(facts);
+	if (load)
+		wt_measured_fini(&load->measured);
 	free(load);
 	return rc;
 }

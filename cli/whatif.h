@@ -26,6 +26,7 @@ struct wt_whatif_device {
 	struct wt_whatif_result result;
 	struct wt_whatif_range then; /* of the window, by the query */
 	int64_t kernels_refused; /* impossible times: not replayed */
+	bool has_measured; /* underfill and waves of some kernels are those that were measured */
 };
 
 /* Over the devices. */

@@ -157,15 +157,24 @@ static void reply(struct wt_client *client, const char *format, ...)
 
 /* ---- drain */
 
-/* Dead processes of a run, not drained, committed and unlinked yet. */
+/* Dead processes of a run, not drained, committed and unlinked yet; and when there are no others, its
+ * samplers, which end with them. */
 static bool is_pending(struct wt_daemon *daemon, const char *key)
 {
-	for (struct wt_process *process = daemon->processes; process; process = process->next)
-		if (!strcmp(process->run->key, key) &&
-		    (process->is_done || process->is_superseded || process->counters.finished_ns ||
-		     wt_liveness_poll(&process->liveness) == WT_LIFE_DEAD))
+	bool has_samplers = false, has_processes = false;
+
+	for (struct wt_process *process = daemon->processes; process; process = process->next) {
+		if (strcmp(process->run->key, key) != 0)
+			continue;
+		if (process->is_done || process->is_superseded || process->counters.finished_ns ||
+		    wt_liveness_poll(&process->liveness) == WT_LIFE_DEAD)
 			return true;
-	return false;
+		if (wt_process_is_sampler(process))
+			has_samplers = true;
+		else
+			has_processes = true;
+	}
+	return has_samplers && !has_processes;
 }
 
 static void check_drain(struct wt_daemon *daemon, struct wt_client *client, int64_t now_ns)

@@ -4,6 +4,7 @@
  *   main.c        signals, the loop
  *   start.c       options, settings, lock: everything before it
  *   log.c lock.c  words; one daemon per user, host and data directory
+ *   samplers.c    starts and ends wavetap-sampler
  *   scan.c        finds segments and attaches them
  *   segment_map.c opens and checks one segment; the only code that touches its memory
  *   liveness.c    is the process behind a segment still there?
@@ -13,6 +14,9 @@
  *   replay.c      recordings -> rows, for `wavetap import`
  *   configs.c     kernel names, devices, launch configurations
  *   ranges.c      named ranges
+ *   sampled.c     segments of samplers
+ *   profiled.c    launches under the range profiler
+ *   folds.c       samples over kernels: what was measured
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
  *   rederive.c    all derived columns again, for `wavetap analyze`
@@ -21,7 +25,7 @@
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
@@ -120,6 +124,9 @@ struct wt_counters {
 	uint64_t entries_unknown, flush_cpu_ns, cupti_callback_ns;
 	uint64_t app_profiler_sessions, app_records_forwarded, arena_used_bytes, device_count;
 	uint64_t ranges_begun, ranges_dropped, ranges_early, ranges_untracked, ranges_unbalanced;
+	uint64_t samples_taken, samples_dropped, sample_overflows, sample_interval_ns;
+	uint64_t sampler_state, sampler_detail, sampler_cpu_ns;
+	uint64_t profiled_launches, profile_dropped, profile_cost_ns, profile_state, profile_detail;
 };
 
 struct wt_mapped {
@@ -197,6 +204,17 @@ enum wt_statement {
 	WT_SQL_RANGE,
 	WT_SQL_RANGE_NAME,
 	WT_SQL_RANGE_COUNT,
+	WT_SQL_SAMPLER_NEW,
+	WT_SQL_SAMPLER,
+	WT_SQL_CHUNK,
+	WT_SQL_CHUNK_REMOVE,
+	WT_SQL_FOLD,
+	WT_SQL_MEASURED,
+	WT_SQL_MEASURED_PROFILE,
+	WT_SQL_BUCKET,
+	WT_SQL_GPU_STATE,
+	WT_SQL_PROFILE,
+	WT_SQL_PROFILE_COUNT,
 	WT_SQL_MAX
 };
 
@@ -228,6 +246,7 @@ struct wt_gpu {
 
 /* A statement costs more than the row that it writes. */
 #define WT_SHARES_AT_ONCE 16
+#define WT_SHARE_COLUMNS 8
 
 /* Kernels of a device, by time: see shares.c. */
 struct wt_device_sweep {
@@ -264,11 +283,15 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
-	int64_t shares[WT_SHARES_AT_ONCE][6]; /* rows of kernel_share to be written */
+	int64_t shares[WT_SHARES_AT_ONCE]
+	              [WT_SHARE_COLUMNS]; /* rows of kernel_share to be written */
 	int shares_count;
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
 	struct wt_map range_name_of;
+	int64_t sample_bytes; /* of sample_chunk.data */
+	bool is_measured; /* there are samples, or profiled launches */
+	struct wt_folds *folds; /* see folds.h; NULL: not begun */
 	int64_t batches;
 };
 
@@ -336,6 +359,48 @@ int wt_ranges_load_count(struct wt_process *process);
 int wt_ranges_save_count(struct wt_process *process);
 int wt_ranges_drain(struct wt_process *process, const struct wt_range *range);
 
+/* ---- sampled.c: instead of what process.c and drain.c do for processes */
+
+struct wt_sampled {
+	int64_t sampler_id, device_id; /* WT_DB_NULL: not told */
+	uint32_t sm_count; /* 0: not known */
+	int64_t first_ns, last_ns, start_ns; /* 0 = none; start of the last sample */
+	int64_t stored, bad; /* samples */
+	struct wt_sample *samples; /* of the batch */
+	size_t count, room;
+};
+
+int wt_sampled_load(struct wt_process *process);
+void wt_sampled_unload(struct wt_process *process);
+int wt_sampled_read_device(struct wt_process *process);
+/* As least_length() of drain.c: 0, not a kind of samplers. */
+uint32_t wt_sampled_least_length(const struct wt_cell *cell);
+int wt_sampled_drain(struct wt_process *process, const struct wt_cell *cell);
+int wt_sampled_save(struct wt_process *process, bool is_over);
+
+#define WT_BUCKET_NS (10 * WT_MS)
+
+/* Sums of a row of sm_bucket: time x share of SMs, and so on. */
+struct wt_bucket {
+	int64_t start_ns, sampled_ns, samples;
+	double active, active_min, active_max, cycles, warps, tensor, read_bytes, write_bytes;
+	bool has_warps, has_tensor, has_read, has_write;
+};
+
+/* Is it in a bucket? Where its cycles are not known, nobody looked. */
+bool wt_bucket_takes(const struct wt_sample *sample);
+void wt_bucket_begin(struct wt_bucket *bucket, int64_t start_ns);
+/* The part of a sample that lies in the bucket; `is_begin`: it begins there. */
+void wt_bucket_add(struct wt_bucket *bucket, const struct wt_sample *sample, int64_t part_ns,
+                   bool is_begin);
+
+/* ---- profiled.c */
+
+uint32_t wt_profiled_least_length(const struct wt_cell *cell);
+int wt_profiled_drain(struct wt_process *process, const struct wt_cell *cell);
+int wt_profiled_save_count(struct wt_process *process);
+int wt_profiled_load_count(struct wt_process *process);
+
 /* ---- process.c */
 
 /* Counted here, stored in `proc`. */
@@ -345,7 +410,7 @@ struct wt_tally {
 	int64_t launches_linked_by_order, launches_unobserved, launches_unlinked;
 	int64_t graph_launches_stored, graph_launches_failed;
 	int64_t kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time;
-	int64_t ranges_stored;
+	int64_t ranges_stored, profiles_stored;
 };
 
 struct wt_context_info {
@@ -373,6 +438,7 @@ struct wt_process {
 	bool has_work; /* more waits in the rings */
 	bool has_more; /* an import feeds it, and knows that more will come: not the end */
 	struct wt_record *record; /* NULL: not asked for, or not begun */
+	struct wt_sampled *sampled; /* of a sampler, while loaded: see sampled.c */
 
 	bool is_loaded; /* everything below is valid */
 	struct wt_process *next_loaded; /* of the run */
@@ -405,6 +471,12 @@ struct wt_process {
 	bool is_stalled;
 };
 
+/* The segment of a sampler: none of the processes of the run. */
+static inline bool wt_process_is_sampler(const struct wt_process *process)
+{
+	return process->mapped.header.producer == WT_PRODUCER_SAMPLER;
+}
+
 /* Reads or makes the row of a process and everything in memory. 0 or -errno. */
 int wt_process_load(struct wt_process *process, int64_t now_ns);
 /* Throws away what load made. */
@@ -433,7 +505,7 @@ int wt_process_stat_load(struct wt_process *process);
 int wt_process_stat_add(struct wt_process *process, uint32_t config_idx, bool in_graph,
                         int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
 int wt_process_stat_adjust(struct wt_process *process, uint32_t config_idx, bool in_graph,
-                           const struct wt_idle *more);
+                           const struct wt_idle *more, const struct wt_beside *beside);
 int wt_process_stat_flush(struct wt_process *process);
 
 /* ---- shares.c: inside a transaction */
@@ -499,6 +571,26 @@ bool wt_scan_is_segment_name(const struct wt_daemon *daemon, const char *name);
 /* Removes the file of a process that is done, if it is still the same file. */
 void wt_scan_unlink(struct wt_daemon *daemon, const struct wt_process *process);
 
+/* ---- samplers.c */
+
+struct wt_sampler_child;
+
+/* Starts and ends what is due; before the processes that are done are let go. */
+void wt_samplers_step(struct wt_daemon *daemon, int64_t now_ns);
+void wt_samplers_close(struct wt_daemon *daemon);
+
+/* For status. */
+struct wt_sampler_view {
+	const char *run_key;
+	struct wt_device device; /* of one by hand perhaps not known: all 0 */
+	pid_t pid; /* 0: not running */
+	const struct wt_counters *counters; /* NULL: its segment is gone, or not there yet */
+	const char *problem; /* "" = none */
+};
+void wt_samplers_each(const struct wt_daemon *daemon,
+                      void (*tell_one)(void *opaque, const struct wt_sampler_view *view),
+                      void *opaque);
+
 /* ---- control.c */
 
 struct wt_client;
@@ -557,6 +649,7 @@ struct wt_daemon {
 	struct wt_refused *refused;
 	struct wt_client *clients;
 	struct wt_keeper keeper;
+	struct wt_sampler_child *samplers;
 	struct wt_cell *cells; /* WT_BATCH_CELLS */
 	void (*find_processes)(struct wt_daemon *daemon); /* looks for segments, now */
 	int64_t scanned_ns;

@@ -17,7 +17,8 @@
 
 #define DUE_CELLS 2048u
 #define DUE_NS (100 * WT_MS) /* fewer cells than that wait so long, for larger transactions */
-#define NEWS_NS WT_SECOND /* counters alone */
+#define NEWS_NS WT_SECOND /* counters alone; samples */
+#define SAMPLER_DUE_CELLS 10000u
 #define BUDGET_CELLS (16u * WT_BATCH_CELLS) /* per ring and transaction */
 #define HOLE_PATIENCE_NS WT_SECOND /* then ring 1 goes on without ring 0 */
 #define STALLED_NS (5 * WT_SECOND)
@@ -33,8 +34,11 @@ static bool is_gone(struct wt_process *process)
 }
 
 /* Least length of the fields that carry meaning; 0: not a kind of this ring. */
-static uint32_t least_length(enum wt_ring_index ring, const struct wt_cell *cell)
+static uint32_t least_length(const struct wt_process *process, enum wt_ring_index ring,
+                             const struct wt_cell *cell)
 {
+	if (wt_process_is_sampler(process))
+		return ring == WT_RING_ACTIVITY ? wt_sampled_least_length(cell) : 0;
 	if (ring == WT_RING_CALLS) {
 		if (cell->kind == WT_KIND_LAUNCH)
 			return offsetof(struct wt_launch, reserved);
@@ -60,13 +64,14 @@ static uint32_t least_length(enum wt_ring_index ring, const struct wt_cell *cell
 		               ? cell->count * (uint32_t)sizeof(struct wt_link)
 		               : 0;
 	default:
-		return 0;
+		return wt_profiled_least_length(cell);
 	}
 }
 
-static bool is_sound(enum wt_ring_index ring, struct wt_cell *cell)
+static bool is_sound(const struct wt_process *process, enum wt_ring_index ring,
+                     struct wt_cell *cell)
 {
-	uint32_t least = least_length(ring, cell);
+	uint32_t least = least_length(process, ring, cell);
 
 	if (!least || cell->length < least || cell->length > WT_CELL_PAYLOAD_BYTES)
 		return false;
@@ -235,6 +240,8 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 		struct wt_clock clock;
 	} record;
 
+	if (wt_process_is_sampler(process))
+		return wt_sampled_drain(process, cell);
 	memcpy(&record, cell->payload, sizeof(record));
 	switch (cell->kind) {
 	case WT_KIND_LAUNCH:
@@ -255,6 +262,8 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 		return drain_context(process, &record.context);
 	case WT_KIND_CLOCK:
 		return drain_clock(process, &record.clock);
+	case WT_KIND_PROFILE:
+		return wt_profiled_drain(process, cell);
 	default:
 		return drain_links(process, cell, now_ns);
 	}
@@ -291,10 +300,10 @@ static int drain_piece(struct wt_process *process, enum wt_ring_index ring, stru
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err && ring == WT_RING_ACTIVITY; i++)
-		if (goes_first(&cells[i]) && is_sound(ring, &cells[i]))
+		if (goes_first(&cells[i]) && is_sound(process, ring, &cells[i]))
 			err = drain_cell(process, &cells[i], now_ns);
 	for (size_t i = 0; i < count && !err; i++) {
-		if (!is_sound(ring, &cells[i]))
+		if (!is_sound(process, ring, &cells[i]))
 			process->tally.cells_bad++;
 		else if (!goes_first(&cells[i]))
 			err = drain_cell(process, &cells[i], now_ns);
@@ -362,7 +371,8 @@ static int drain_rings(struct wt_process *process, struct wt_cell *cells, int64_
                        bool is_dead)
 {
 	bool is_hole, is_hole_1;
-	int err = wt_process_read_devices(process);
+	int err = wt_process_is_sampler(process) ? wt_sampled_read_device(process)
+	                                         : wt_process_read_devices(process);
 
 	if (!err)
 		err = drain_ring(process, WT_RING_CALLS, process->tails[WT_RING_CALLS], cells,
@@ -376,7 +386,7 @@ static int drain_rings(struct wt_process *process, struct wt_cell *cells, int64_
 		                 now_ns, is_dead, &is_hole_1);
 	if (process->cursor[WT_RING_ACTIVITY] == process->tails[WT_RING_ACTIVITY])
 		process->device_since_ns = 0;
-	return err ? err : wt_linker_settle(process->linker, now_ns);
+	return err || !process->linker ? err : wt_linker_settle(process->linker, now_ns);
 }
 
 static bool is_drained(const struct wt_process *process)
@@ -416,12 +426,13 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 		err = 0;
 	}
 	if (!err && is_dead && !process->is_lost && !process->has_more && is_drained(process)) {
-		err = wt_linker_end(process->linker, process->counters.finished_ns, now_ns);
+		if (process->linker)
+			err = wt_linker_end(process->linker, process->counters.finished_ns, now_ns);
 		is_over = true;
 	}
 	/* Nothing more will be read of it: no link is waited for. What has no kernel stays open, for
 	 * its record may lie in what is lost. */
-	if (!err && process->is_lost)
+	if (!err && process->is_lost && process->linker)
 		err = wt_linker_end(process->linker, 0, now_ns);
 	/* Said it is finished: it may take us along when it goes, then this is the last word. */
 	if (is_over || process->is_lost || (process->counters.finished_ns && is_drained(process)))
@@ -430,7 +441,8 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 	if (!err)
 		err = wt_shares_settle(process->run);
 	if (!err)
-		err = wt_process_save(process, state);
+		err = process->sampled ? wt_sampled_save(process, is_over)
+		                       : wt_process_save(process, state);
 	if (!err)
 		err = wt_record_commit(process, now_ns, is_dead, is_over);
 	if (!err)
@@ -454,11 +466,21 @@ static void look(struct wt_process *process)
 		lose(process, "the segment is corrupt: impossible positions");
 }
 
+/* So many cells are a batch at once, fewer after a pause. Batches of samplers are chunks of samples. */
+static uint64_t due_cells(const struct wt_process *process)
+{
+	uint64_t quarter = (process->mapped.ring[WT_RING_ACTIVITY].mask + 1) / 4;
+
+	if (!wt_process_is_sampler(process))
+		return DUE_CELLS;
+	return quarter < SAMPLER_DUE_CELLS ? quarter : SAMPLER_DUE_CELLS;
+}
+
 int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, bool is_last)
 {
 	bool is_dead, has_news, is_leaving;
 	int64_t pause_ns;
-	uint64_t left;
+	uint64_t left, due;
 	int err;
 
 	process->has_work = false;
@@ -478,9 +500,10 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 	                          sizeof(process->counters)) != 0;
 	if (left)
 		process->active_ns = now_ns;
-	pause_ns = left ? DUE_NS : NEWS_NS;
+	pause_ns = left && !wt_process_is_sampler(process) ? DUE_NS : NEWS_NS;
+	due = due_cells(process);
 	is_leaving = process->counters.finished_ns && !process->saved_counters.finished_ns;
-	if (!process->is_lost && !is_dead && !is_last && !is_leaving && left < DUE_CELLS &&
+	if (!process->is_lost && !is_dead && !is_last && !is_leaving && left < due &&
 	    (!has_news || now_ns - process->drained_ns < pause_ns))
 		return 0;
 	process->drained_ns = now_ns;
@@ -494,6 +517,6 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 	if (!process->is_lost)
 		wt_segment_release(&process->mapped, process->cursor,
 		                   process->saved_counters.finished_ns, now_ns);
-	process->has_work = is_dead ? !process->is_done : left >= DUE_CELLS;
+	process->has_work = is_dead ? !process->is_done : left >= due;
 	return 0;
 }

@@ -4,10 +4,11 @@
 # `wavetap analyze` with rows.
 noinst_LIBRARIES += libwtstore.a
 libwtstore_a_SOURCES = daemon/daemon.h \
-	daemon/configs.c daemon/drain.c daemon/drain_kernel.c daemon/liveness.c daemon/log.c \
-	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/ranges.c daemon/record.c \
+	daemon/configs.c daemon/drain.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
+	daemon/folds.h daemon/liveness.c daemon/log.c daemon/measured.c \
+	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/profiled.c daemon/ranges.c daemon/record.c \
 	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
-	daemon/rederive.c daemon/rederive.h daemon/segment_map.c daemon/shares.c daemon/store.c
+	daemon/rederive.c daemon/rederive.h daemon/sampled.c daemon/segment_map.c daemon/shares.c daemon/store.c
 libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)
 # In this order, before $(SQLITE_LIBS).
 wt_store_libs = libwtstore.a libwtanalysis.a libwtschema.a $(ZLIB_LIBS)
@@ -15,10 +16,24 @@ wt_store_libs = libwtstore.a libwtanalysis.a libwtschema.a $(ZLIB_LIBS)
 bin_PROGRAMS += wavetapd
 wavetapd_SOURCES = \
 	daemon/main.c daemon/start.c daemon/daemon.h \
-	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/scan.c daemon/status.c \
+	daemon/control.c daemon/keep.c daemon/lock.c daemon/run_key.c daemon/samplers.c daemon/scan.c \
+	daemon/status.c \
 	daemon/status.h
 wavetapd_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 wavetapd_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
+
+# Parts of libwavetap.so, which reads the same facts and makes the same segment.
+bin_PROGRAMS += wavetap-sampler
+sampler_policy_sources = daemon/sampler_policy.c daemon/sampler_policy.h
+wavetap_sampler_SOURCES = \
+	daemon/sampler.c daemon/sampler.h daemon/sampler_device.c daemon/sampler_like.c \
+	daemon/sampler_metrics.c \
+	daemon/sampler_nvml.c daemon/sampler_pm.c daemon/sampler_segment.c daemon/sampler_watch.c \
+	$(sampler_policy_sources) \
+	libintercept/clock_read.c libintercept/cupti_find.c libintercept/device_read.c \
+	libintercept/facts.c libintercept/launcher.c libintercept/libc.c libintercept/log.c \
+	libintercept/module.c libintercept/segment_file.c libintercept/spawn.c
+wavetap_sampler_LDADD = -lm
 
 # A systemd user unit, as an example: copy or link it to ~/.config/systemd/user.
 pkgdata_DATA = daemon/wavetapd.service
@@ -28,14 +43,25 @@ daemon/wavetapd.service: daemon/wavetapd.service.in
 CLEANFILES += daemon/wavetapd.service daemon/wavetapd.service.tmp
 EXTRA_DIST += daemon/wavetapd.service.in
 
+check_PROGRAMS += tests/unit/test_sampler_policy
+TESTS += tests/unit/test_sampler_policy
+tests_unit_test_sampler_policy_SOURCES = tests/unit/test_sampler_policy.c tests/tap.h \
+	$(sampler_policy_sources)
+tests_unit_test_sampler_policy_LDADD = -lm
+
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
-daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record
+daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record \
+	tests/unit/test_sampled tests/unit/test_folds
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
 tests_unit_test_drain_LDADD = $(SQLITE_LIBS) -lm
 tests_unit_test_store_SOURCES = tests/unit/test_store.c $(synth_sources)
 tests_unit_test_store_LDADD = libwtschema.a $(SQLITE_LIBS) -lm
+tests_unit_test_sampled_SOURCES = tests/unit/test_sampled.c $(synth_sources)
+tests_unit_test_sampled_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
+tests_unit_test_folds_SOURCES = tests/unit/test_folds.c tests/unit/fold_data.c tests/unit/fold_data.h $(synth_sources)
+tests_unit_test_folds_LDADD = $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 tests_unit_test_record_SOURCES = tests/unit/test_record.c $(synth_sources)
 tests_unit_test_record_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 
@@ -46,3 +72,6 @@ tests_bench_bench_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += tests/bench/bench_daemon
 tests_bench_bench_daemon_SOURCES = tests/bench/bench_daemon.c tests/unit/synth.c tests/unit/synth.h
 tests_bench_bench_daemon_LDADD = $(SQLITE_LIBS)
+check_PROGRAMS += tests/bench/bench_samples
+tests_bench_bench_samples_SOURCES = tests/bench/bench_samples.c tests/unit/synth.c tests/unit/synth.h
+tests_bench_bench_samples_LDADD = $(SQLITE_LIBS)

@@ -4,7 +4,7 @@
  * The loop: scan, drain, answer, wait. One thread; only the disk may block it. It ends by itself
  * when no live segment has been left for a while. Options and everything before the loop: start.c.
  */
-#include "daemon/daemon.h"
+#include "daemon/folds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,6 +105,28 @@ static int serve(struct wt_daemon *daemon, struct wt_process *process, int64_t n
 	return err ? err : wt_drain(process, daemon->cells, now_ns, is_last);
 }
 
+static void fail(struct wt_daemon *daemon, struct wt_run *run, int err, int64_t now_ns)
+{
+	if (err == -ENOMEM)
+		snprintf(run->error, sizeof(run->error), "out of memory");
+	wt_run_fail(daemon, run, err, now_ns);
+}
+
+/* Nothing comes any more, of its samplers neither. */
+static bool is_run_over(const struct wt_daemon *daemon, const struct wt_run *run)
+{
+	for (const struct wt_process *process = daemon->processes; process; process = process->next)
+		if (process->run == run && !process->is_done)
+			return false;
+	return true;
+}
+
+/* The last one of a run stays until what was measured is folded: with it the run would go. */
+static bool is_held(const struct wt_process *process)
+{
+	return process->run->process_count == 1 && !wt_folds_are_done(process->run);
+}
+
 bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
 {
 	bool has_work = false;
@@ -112,13 +134,18 @@ bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
 	for (struct wt_process *process = daemon->processes; process; process = process->next) {
 		int err = serve(daemon, process, now_ns, is_last);
 
-		if (err) {
-			if (err == -ENOMEM)
-				snprintf(process->run->error, sizeof(process->run->error),
-				         "out of memory");
-			wt_run_fail(daemon, process->run, err, now_ns);
-		}
-		has_work |= process->has_work || process->is_done;
+		if (err)
+			fail(daemon, process->run, err, now_ns);
+		has_work |= process->has_work || (process->is_done && !is_held(process));
+	}
+	for (struct wt_run *run = daemon->runs; run; run = run->next) {
+		bool has_more = false;
+		int err = run->db ? wt_folds_step(run, is_run_over(daemon, run), now_ns, &has_more)
+		                  : 0;
+
+		if (err)
+			fail(daemon, run, err, now_ns);
+		has_work |= has_more;
 	}
 	return has_work;
 }
@@ -156,7 +183,7 @@ static void reap(struct wt_daemon *daemon)
 
 	for (struct wt_process *process = daemon->processes; process; process = next) {
 		next = process->next;
-		if (!process->is_done)
+		if (!process->is_done || is_held(process))
 			continue;
 		wt_scan_unlink(daemon, process);
 		detach(daemon, process);
@@ -166,8 +193,11 @@ static void reap(struct wt_daemon *daemon)
 /* Is there anything to stay for? A dead process counts until it is drained. */
 static bool is_needed(const struct wt_daemon *daemon, int64_t now_ns)
 {
+	/* A sampler is not what it is all for: one that hangs is not waited for. */
 	for (const struct wt_process *process = daemon->processes; process; process = process->next)
-		if (process->liveness.life != WT_LIFE_UNKNOWN ||
+		if ((process->liveness.life != WT_LIFE_UNKNOWN &&
+		     !(wt_process_is_sampler(process) &&
+		       process->liveness.life == WT_LIFE_ALIVE)) ||
 		    now_ns - process->active_ns < UNKNOWN_NS)
 			return true;
 	for (struct wt_refused *refused = daemon->refused; refused; refused = refused->next)
@@ -222,6 +252,7 @@ static void loop(struct wt_daemon *daemon)
 		            (daemon->inotify_fd >= 0 ? SCAN_NS : SCAN_BLIND_NS))
 			wt_scan(daemon, now_ns, false);
 		has_work = wt_daemon_round(daemon, now_ns, daemon->is_stopping);
+		wt_samplers_step(daemon, now_ns);
 		reap(daemon);
 		has_work |= wt_keep_step(daemon);
 		wt_control_poll(daemon, now_ns);
@@ -251,6 +282,7 @@ static void close_all(struct wt_daemon *daemon)
 
 	while (daemon->processes)
 		detach(daemon, daemon->processes);
+	wt_samplers_close(daemon);
 	wt_control_close(daemon);
 	wt_keep_close(daemon);
 	wt_scan_fini(daemon);

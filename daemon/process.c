@@ -215,6 +215,8 @@ int wt_process_save(struct wt_process *process, const char *state)
 		err = add_mark(process);
 	if (!err)
 		err = wt_ranges_save_count(process);
+	if (!err)
+		err = wt_profiled_save_count(process);
 	if (err)
 		return err;
 	if (!c->armed_ns || wt_segment_cupti_path(&process->mapped, cupti_path))
@@ -400,6 +402,17 @@ static int join_cursors(struct wt_process *process)
 	return err;
 }
 
+static int join_cursors_or_lose(struct wt_process *process)
+{
+	int err = join_cursors(process);
+
+	if (err != -EFAULT)
+		return err;
+	process->is_lost = true;
+	snprintf(process->lost_why, sizeof(process->lost_why), "the segment was cut short");
+	return 0;
+}
+
 static int load_all(struct wt_process *process, int64_t now_ns)
 {
 	struct wt_linker_output output = wt_process_linker_output;
@@ -409,6 +422,10 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 
 	process->linker = NULL;
 	output.arg = process;
+	if (wt_process_is_sampler(process)) {
+		err = wt_sampled_load(process);
+		return err ? err : join_cursors_or_lose(process);
+	}
 	err = read_row(process, &low_seq);
 	if (err == -ENOENT) {
 		is_new = true;
@@ -419,12 +436,7 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 	process->linker = wt_linker_create(&output);
 	if (!process->linker)
 		return -ENOMEM;
-	err = join_cursors(process);
-	if (err == -EFAULT) {
-		process->is_lost = true;
-		snprintf(process->lost_why, sizeof(process->lost_why), "the segment was cut short");
-		err = 0;
-	}
+	err = join_cursors_or_lose(process);
 	if (!err)
 		err = wt_linker_restore_start(process->linker, low_seq);
 	process->seq_end = low_seq;
@@ -434,6 +446,8 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 		err = wt_process_stat_load(process);
 	if (!err && !is_new)
 		err = wt_ranges_load_count(process);
+	if (!err && !is_new)
+		err = wt_profiled_load_count(process);
 	process->is_stat_loaded = !err;
 	return err || is_new ? err : load_contexts(process);
 }
@@ -470,6 +484,7 @@ void wt_process_unload(struct wt_process *process)
 	process->clock_ns = 0;
 	process->is_lost_saved = false;
 	wt_record_drop(process);
+	wt_sampled_unload(process);
 	wt_linker_destroy(process->linker);
 	process->linker = NULL;
 	free(process->marks);

@@ -62,7 +62,7 @@ int wt_process_stat_add(struct wt_process *process, uint32_t config_idx, bool in
 }
 
 int wt_process_stat_adjust(struct wt_process *process, uint32_t config_idx, bool in_graph,
-                           const struct wt_idle *more)
+                           const struct wt_idle *more, const struct wt_beside *beside)
 {
 	uint64_t key = 2 * (uint64_t)config_idx + in_graph;
 	uint32_t at = wt_map_get(&process->stat_of, key);
@@ -72,7 +72,7 @@ int wt_process_stat_adjust(struct wt_process *process, uint32_t config_idx, bool
 		at = wt_map_get(&process->stat_of, key ^ 1);
 	if (at == WT_MAP_NONE)
 		return 0; /* a damaged file */
-	wt_stat_adjust(&process->stats[at], more);
+	wt_stat_adjust(&process->stats[at], more, beside);
 	return mark_dirty(process, at);
 }
 
@@ -83,11 +83,13 @@ int wt_process_stat_flush(struct wt_process *process)
 	for (size_t i = 0; i < process->dirty_count && !err; i++) {
 		struct wt_stat *s = &process->stats[process->dirty[i]];
 
-		err = wt_store_run(process->run, WT_SQL_STAT, "iiiiiiiriiiiiii",
-		                   process->process_id, s->config_id, (int64_t)s->in_graph,
-		                   s->launches, s->time_ns, s->min_ns, s->max_ns, s->m2_ns2,
-		                   s->underfill_sm_ns, s->wave_sm_ns, s->wave_max_sm_ns,
-		                   s->unjudged_sm_ns, s->first_ns, s->last_ns, s->comm_sm_ns);
+		err = wt_store_run(
+		        process->run, WT_SQL_STAT, "iiiiiiiriiiiiiiiiiiii", process->process_id,
+		        s->config_id, (int64_t)s->in_graph, s->launches, s->time_ns, s->min_ns,
+		        s->max_ns, s->m2_ns2, s->underfill_sm_ns, s->wave_sm_ns, s->wave_max_sm_ns,
+		        s->unjudged_sm_ns, s->first_ns, s->last_ns, s->comm_sm_ns,
+		        s->beside.time_ns, s->beside.active_sm_ns, s->beside.underfill_sm_ns,
+		        s->beside.wave_sm_ns, s->beside.wave_max_sm_ns, s->beside.unjudged_sm_ns);
 		s->is_dirty = 0;
 	}
 	process->dirty_count = 0;
@@ -99,7 +101,9 @@ int wt_process_stat_load(struct wt_process *process)
 	static const char sql[] =
 	        "SELECT config_id, in_graph, launches, time_ns, min_ns, max_ns, m2_ns2, "
 	        "underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, "
-	        "comm_sm_ns FROM config_stat WHERE process_id = ?1";
+	        "comm_sm_ns, beside_ns, beside_active_sm_ns, beside_underfill_sm_ns, "
+	        "beside_wave_sm_ns, beside_wave_max_sm_ns, beside_unjudged_sm_ns FROM config_stat "
+	        "WHERE process_id = ?1";
 	struct wt_run *run = process->run;
 	struct wt_map config_of = {0};
 	sqlite3_stmt *query = NULL;
@@ -135,6 +139,14 @@ int wt_process_stat_load(struct wt_process *process)
 		s->first_ns = sqlite3_column_int64(query, 11);
 		s->last_ns = sqlite3_column_int64(query, 12);
 		s->comm_sm_ns = sqlite3_column_int64(query, 13);
+		s->beside = (struct wt_beside){
+		        .time_ns = sqlite3_column_int64(query, 14),
+		        .active_sm_ns = sqlite3_column_int64(query, 15),
+		        .underfill_sm_ns = sqlite3_column_int64(query, 16),
+		        .wave_sm_ns = sqlite3_column_int64(query, 17),
+		        .wave_max_sm_ns = sqlite3_column_int64(query, 18),
+		        .unjudged_sm_ns = sqlite3_column_int64(query, 19),
+		};
 	}
 	sqlite3_finalize(query);
 	wt_map_fini(&config_of);

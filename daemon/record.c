@@ -153,6 +153,10 @@ static int continue_file(struct wt_process *process, const char **ret_what)
 	*ret_what = "can't be continued";
 	if (ftruncate(record->fd, (off_t)record->bytes))
 		return -errno;
+	/* Of an earlier version: an old reader must not take what comes now for damage. */
+	wt_recording_make_head(&head, process->mapped.header.uuid, head.created_ns);
+	if (pwrite(record->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+		return -EIO;
 	if (last.block_idx == UINT32_MAX)
 		return 0;
 	memcpy(record->recorded, last.end_pos, sizeof(record->recorded));
@@ -217,8 +221,26 @@ static bool is_recording(const struct wt_process *process)
 	return process->record && process->record->fd >= 0;
 }
 
+/* A sampler is recorded where the processes of its run are: it has the daemon's environment. */
+static void adopt_dir(struct wt_process *process)
+{
+	struct wt_segment_header *header = &process->mapped.header;
+	const struct wt_process *other = process->run->daemon->processes;
+
+	while (other && (other->run != process->run || wt_process_is_sampler(other)))
+		other = other->next;
+	if (other)
+		snprintf(header->record_dir, sizeof(header->record_dir), "%s",
+		         other->mapped.header.record_dir);
+	else if (!header->record_dir[0])
+		wt_db_meta(process->run->db, "recording", header->record_dir,
+		           sizeof(header->record_dir));
+}
+
 void wt_record_begin(struct wt_process *process)
 {
+	if (!process->record && wt_process_is_sampler(process) && process->run->daemon)
+		adopt_dir(process);
 	if (!process->mapped.header.record_dir[0])
 		return;
 	if (!process->record)
@@ -295,6 +317,9 @@ static void fill_process(const struct wt_process *process, struct wt_recording_p
 	        .rank = h->rank,
 	        .local_rank = h->local_rank,
 	        .world_size = h->world_size,
+	        .producer = h->producer,
+	        .profile_launches = h->profile_launches,
+	        .sample_interval_ns = h->sample_interval_ns,
 	};
 #define COPY(field) snprintf(ret->field, sizeof(ret->field), "%s", h->field)
 	COPY(boot_id);
@@ -408,6 +433,9 @@ int wt_record_commit(struct wt_process *process, int64_t now_ns, bool is_dead, b
 			fail(process, err, what ? what : "can't be written");
 		else
 			memcpy(record->recorded, facts.end_pos, sizeof(record->recorded));
+		/* Nobody asked for the recording of a sampler that could not sample. */
+		if (is_over && wt_process_is_sampler(process) && !process->counters.samples_taken)
+			unlink(record->path);
 	}
 	return save_words(process);
 }

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "daemon/rederive.h"
 #include "analysis/rollup.h"
-#include "daemon/daemon.h"
+#include "daemon/folds.h"
 
 #include <errno.h>
 
@@ -185,6 +185,7 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 {
 	struct rederive *r = arg;
 	const struct wt_config *config = &r->run.configs[kernel->tag];
+	struct wt_beside beside;
 	struct wt_idle idle, more;
 	struct wt_stat *stat;
 
@@ -192,16 +193,16 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 		r->refused++;
 		return 0;
 	}
-	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more))
+	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more, &beside))
 		return 0;
 	stat = wt_rollups_get(&r->rollups, kernel->owner, config->config_id, kernel->is_tagged);
 	if (!stat)
 		return -ENOMEM;
-	wt_stat_adjust(stat, &more);
+	wt_stat_adjust(stat, &more, &beside);
 	r->result.shares.rows++;
-	return check(r, wt_db_run(r->write_share, "iiiiii", kernel->id, idle.underfill_sm_ns,
+	return check(r, wt_db_run(r->write_share, "iiiiiiii", kernel->id, idle.underfill_sm_ns,
 	                          idle.wave_sm_ns, idle.wave_max_sm_ns, idle.unjudged_sm_ns,
-	                          idle.comm_sm_ns));
+	                          idle.comm_sm_ns, share->alone_ns, share->active_sm_ns));
 }
 
 static int sweep_rows(struct rederive *r, sqlite3_stmt *s, struct wt_overlap *overlap,
@@ -273,8 +274,9 @@ static int write_shares(struct rederive *r)
 	static const char differing[] =
 	        "INSERT OR REPLACE INTO kernel_share SELECT t.* FROM temp.wt_share t LEFT JOIN "
 	        "kernel_share s USING (exec_id) WHERE (t.underfill_sm_ns, t.wave_sm_ns, "
-	        "t.wave_max_sm_ns, t.unjudged_sm_ns, t.comm_sm_ns) IS NOT (s.underfill_sm_ns, "
-	        "s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, s.comm_sm_ns)";
+	        "t.wave_max_sm_ns, t.unjudged_sm_ns, t.comm_sm_ns, t.alone_ns, t.active_sm_ns) IS "
+	        "NOT (s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, "
+	        "s.comm_sm_ns, s.alone_ns, s.active_sm_ns)";
 	int err = check(r, sqlite3_exec(r->run.db, strangers, NULL, NULL, NULL));
 
 	r->result.shares.changed += err ? 0 : sqlite3_changes(r->run.db);
@@ -303,7 +305,8 @@ static int rederive_shares(struct rederive *r, wt_rederive_progress progress, vo
 	if (!err)
 		err = prepare(r, read_sql, &read);
 	if (!err)
-		err = prepare(r, "INSERT INTO temp.wt_share VALUES (?,?,?,?,?,?)", &r->write_share);
+		err = prepare(r, "INSERT INTO temp.wt_share VALUES (?,?,?,?,?,?,?,?)",
+		              &r->write_share);
 	for (size_t i = 0; i < r->run.gpus_count && !err; i++)
 		if (r->run.gpus[i].device.sm_count > 0 &&
 		    r->run.gpus[i].device.sm_count <= WT_SWEEP_SMS_MAX)
@@ -320,13 +323,16 @@ static int write_rollups(struct rederive *r)
 {
 #define VALUES                                                                                     \
 	"launches, time_ns, min_ns, max_ns, m2_ns2, underfill_sm_ns, wave_sm_ns, "                 \
-	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, comm_sm_ns"
+	"wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, comm_sm_ns, beside_ns, "               \
+	"beside_active_sm_ns, beside_underfill_sm_ns, beside_wave_sm_ns, beside_wave_max_sm_ns, "  \
+	"beside_unjudged_sm_ns"
+#define PLACES "?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21"
 	static const char sql[] =
 	        "INSERT INTO config_stat (process_id, config_id, in_graph, " VALUES ") "
-	        "VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
-	        "ON CONFLICT DO UPDATE SET (" VALUES
-	        ") = (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15) "
-	        "WHERE (" VALUES ") IS NOT (?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)";
+	        "VALUES (?1,?2,?3," PLACES ") "
+	        "ON CONFLICT DO UPDATE SET (" VALUES ") = (" PLACES ") "
+	        "WHERE (" VALUES ") IS NOT (" PLACES ")";
+#undef PLACES
 #undef VALUES
 	sqlite3_stmt *insert = NULL;
 	int err = prepare(r, sql, &insert);
@@ -335,11 +341,14 @@ static int write_rollups(struct rederive *r)
 		const struct wt_stat *s = &r->rollups.rows[i].stat;
 
 		err = check(r,
-		            wt_db_run(insert, "iiiiiiiriiiiiii", r->rollups.rows[i].process_id,
-		                      s->config_id, (int64_t)s->in_graph, s->launches, s->time_ns,
-		                      s->min_ns, s->max_ns, s->m2_ns2, s->underfill_sm_ns,
-		                      s->wave_sm_ns, s->wave_max_sm_ns, s->unjudged_sm_ns,
-		                      s->first_ns, s->last_ns, s->comm_sm_ns));
+		            wt_db_run(insert, "iiiiiiiriiiiiiiiiiiii",
+		                      r->rollups.rows[i].process_id, s->config_id,
+		                      (int64_t)s->in_graph, s->launches, s->time_ns, s->min_ns,
+		                      s->max_ns, s->m2_ns2, s->underfill_sm_ns, s->wave_sm_ns,
+		                      s->wave_max_sm_ns, s->unjudged_sm_ns, s->first_ns, s->last_ns,
+		                      s->comm_sm_ns, s->beside.time_ns, s->beside.active_sm_ns,
+		                      s->beside.underfill_sm_ns, s->beside.wave_sm_ns,
+		                      s->beside.wave_max_sm_ns, s->beside.unjudged_sm_ns));
 		r->result.rollups.changed += err ? 0 : sqlite3_changes(r->run.db);
 	}
 	sqlite3_finalize(insert);
@@ -383,6 +392,54 @@ static int remove_strangers(struct rederive *r)
 	sqlite3_finalize(read);
 	sqlite3_finalize(delete);
 	return err;
+}
+
+/* ---- what was measured */
+
+static int fold_all(struct rederive *r, wt_rederive_progress progress, void *arg)
+{
+	bool has_more = true;
+	int err = 0;
+
+	while (has_more && !err) {
+		err = wt_folds_step(&r->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
+		if (!err && progress)
+			err = progress(arg, r->result.kernels.rows);
+	}
+	return err;
+}
+
+static int rederive_measured(struct rederive *r, wt_rederive_progress progress, void *arg)
+{
+	static const char before_sql[] = "CREATE TEMP TABLE wt_measured AS SELECT * FROM measured";
+	static const char changed_sql[] = "SELECT count(*) FROM (SELECT * FROM measured EXCEPT "
+	                                  "SELECT * FROM temp.wt_measured)";
+	sqlite3 *db = r->run.db;
+	int err;
+
+	r->result.measured.rows = wt_db_int(db, "SELECT count(*) FROM measured", 0);
+	if (!wt_db_int(db,
+	               "SELECT EXISTS (SELECT 1 FROM sampler) OR EXISTS (SELECT 1 FROM "
+	               "profile_launch)",
+	               0))
+		return 0;
+	r->result.is_measured_kept =
+	        wt_db_int(db, "SELECT count(*) FROM meta WHERE key = 'samples_removed'", 0) != 0;
+	if (r->result.is_measured_kept)
+		return 0;
+	err = check(r, sqlite3_exec(db, before_sql, NULL, NULL, NULL));
+	if (!err)
+		err = wt_store_prepare(&r->run);
+	r->run.is_measured = true;
+	if (!err)
+		err = fold_all(r, progress, arg);
+	wt_folds_fini(&r->run);
+	wt_store_finalize(&r->run);
+	if (err)
+		return err;
+	r->result.measured.rows = wt_db_int(db, "SELECT count(*) FROM measured", 0);
+	r->result.measured.changed = wt_db_int(db, changed_sql, 0);
+	return check(r, sqlite3_exec(db, "DROP TABLE temp.wt_measured", NULL, NULL, NULL));
 }
 
 /* ---- the whole */
@@ -432,6 +489,8 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		err = write_rollups(r);
 	if (!err)
 		err = remove_strangers(r);
+	if (!err)
+		err = rederive_measured(r, progress, arg);
 	if (!err)
 		err = sign(r);
 	if (!err)

@@ -8,6 +8,9 @@
  * they follow, are not kept; and the counters of `proc`, which are the evidence for what was
  * lost and must not be made to agree with the rows.
  *
+ * `fold`, `measured` and `measured_profile` come from raw samples. Where these were removed (too many:
+ * WAVETAP_SAMPLE_KEEP), what was measured stays as it is. `sm_bucket` is never touched.
+ *
  * One thing comes out otherwise than in wavetapd: a kernel whose graph launch became known only
  * after it was stored (CUPTI named no graph) is in the daemon's sums outside graphs, in these inside.
  *
@@ -17,6 +20,7 @@
 #define WT_REDERIVE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "schema/wt_db.h"
@@ -27,7 +31,8 @@ struct wt_rederive_count {
 };
 
 struct wt_rederived {
-	struct wt_rederive_count configs, kernels, shares, rollups;
+	struct wt_rederive_count configs, kernels, shares, rollups, measured;
+	bool is_measured_kept; /* raw samples are gone: what was measured is as it was */
 };
 
 /* How far: kernels done. Not 0: stop, and wt_rederive() returns that. */

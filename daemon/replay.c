@@ -1,6 +1,7 @@
 /*
  * replay.c - see replay.h.
  */
+#include "daemon/folds.h"
 #include "daemon/replay_impl.h"
 
 #include <errno.h>
@@ -404,8 +405,14 @@ int wt_replay_begin(struct wt_replay *replay, const char *path, const char *name
 
 int wt_replay_finish(struct wt_replay *replay, char why[WT_REPLAY_WHY_BYTES])
 {
-	int code;
+	bool has_more = true;
+	int code, err = 0;
 
+	while (has_more && !err)
+		err = wt_folds_step(replay->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
+	if (err)
+		return store_failed(replay, err, why);
+	wt_folds_fini(replay->run);
 	for (size_t i = 0; i < replay->count; i++)
 		if (replay->sources[i]->process)
 			wt_process_unload(replay->sources[i]->process);

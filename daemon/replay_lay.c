@@ -26,6 +26,9 @@ void wt_replay_header(const struct wt_replay_file *source, struct wt_segment_hea
 	header->rank = from->rank;
 	header->local_rank = from->local_rank;
 	header->world_size = from->world_size;
+	header->producer = from->producer;
+	header->profile_launches = from->profile_launches;
+	header->sample_interval_ns = from->sample_interval_ns;
 #define COPY(field)                                                                                \
 	do {                                                                                       \
 		snprintf(header->field, sizeof(header->field), "%s", from->field);                 \

@@ -10,7 +10,7 @@
  * same key on all of them, and where they share their home folder, the same data directory.
  */
 #include "config.h"
-#include "daemon/daemon.h"
+#include "daemon/folds.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -327,6 +327,7 @@ int wt_run_create(const struct wt_daemon *daemon, struct wt_run *run, const char
 static void forget(struct wt_run *run)
 {
 	wt_store_finalize(run);
+	wt_folds_fini(run);
 	wt_shares_fini(run);
 	wt_configs_fini(run);
 	wt_ranges_fini(run);
@@ -366,6 +367,10 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 		wt_run_fail(daemon, run, err, now_ns);
 		return err;
 	}
+	run->is_measured = wt_db_int(run->db,
+	                             "SELECT EXISTS (SELECT 1 FROM sampler) OR EXISTS (SELECT 1 "
+	                             "FROM profile_launch)",
+	                             0) != 0;
 	run->next_exec_id = 1 + wt_db_int(run->db, "SELECT max(exec_id) FROM kernel_exec", 0);
 	if (run->state != WT_STORE_OK && run->state != WT_STORE_CLOSED)
 		wt_log_line("%s: writing again", run->path);

@@ -137,8 +137,9 @@ static void mark_superseded(struct wt_daemon *daemon, struct wt_process *fresh)
 	for (struct wt_process *other = daemon->processes; other; other = other->next) {
 		const struct wt_segment_header *b = &other->mapped.header;
 
-		if (other == fresh || a->pid != b->pid || a->pid_namespace != b->pid_namespace ||
-		    a->start_ticks != b->start_ticks)
+		if (other == fresh || a->producer != WT_PRODUCER_APPLICATION ||
+		    b->producer != WT_PRODUCER_APPLICATION || a->pid != b->pid ||
+		    a->pid_namespace != b->pid_namespace || a->start_ticks != b->start_ticks)
 			continue;
 		if (b->created_monotonic_ns <= a->created_monotonic_ns)
 			other->is_superseded = true;

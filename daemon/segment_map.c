@@ -88,6 +88,8 @@ static const char *check_header(const struct wt_segment_header *header, uint64_t
 		return "user id";
 	if (header->pid <= 0)
 		return "process id";
+	if (header->producer > WT_PRODUCER_SAMPLER)
+		return "kind of producer";
 	return NULL;
 }
 
@@ -359,6 +361,18 @@ int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_
 	COPY(ranges_untracked);
 	COPY(ranges_unbalanced);
 	COPY(ranges_begun); /* after what it is the sum of */
+	COPY(samples_dropped);
+	COPY(sample_overflows);
+	COPY(sample_interval_ns);
+	COPY(sampler_detail);
+	COPY(sampler_state);
+	COPY(sampler_cpu_ns);
+	COPY(samples_taken);
+	COPY(profile_dropped);
+	COPY(profile_cost_ns);
+	COPY(profile_detail);
+	COPY(profile_state);
+	COPY(profiled_launches);
 #undef COPY
 	guard_is_on = 0;
 	return 0;

@@ -36,17 +36,20 @@ static struct wt_process *find_loaded(const struct wt_run *run, int64_t process_
 
 /* The rollup of a process that is not here any more. */
 static int adjust_row(struct wt_run *run, const struct wt_overlap_kernel *kernel,
-                      const struct wt_idle *more)
+                      const struct wt_idle *more, const struct wt_beside *beside)
 {
 	bool in_graph = kernel->is_tagged;
 	int err = 0;
 
 	/* Of a graph whose launch became known later, the row may be the other one: rederive.h. */
 	for (int i = 0; i < 2 && !err; i++, in_graph = !in_graph) {
-		err = wt_store_run(run, WT_SQL_STAT_ADJUST, "iiiiiiii", kernel->owner,
+		err = wt_store_run(run, WT_SQL_STAT_ADJUST, "iiiiiiiiiiiiii", kernel->owner,
 		                   run->configs[kernel->tag].config_id, (int64_t)in_graph,
 		                   more->underfill_sm_ns, more->wave_sm_ns, more->wave_max_sm_ns,
-		                   more->unjudged_sm_ns, more->comm_sm_ns);
+		                   more->unjudged_sm_ns, more->comm_sm_ns, beside->time_ns,
+		                   beside->active_sm_ns, beside->underfill_sm_ns,
+		                   beside->wave_sm_ns, beside->wave_max_sm_ns,
+		                   beside->unjudged_sm_ns);
 		if (sqlite3_changes(run->db) > 0)
 			break;
 	}
@@ -62,7 +65,7 @@ static int write_shares(struct wt_run *run)
 	run->shares_count = 0;
 	if (count == WT_SHARES_AT_ONCE) {
 		for (int i = 0; i < count; i++)
-			for (int j = 0; j < 6 && code == SQLITE_OK; j++)
+			for (int j = 0; j < WT_SHARE_COLUMNS && code == SQLITE_OK; j++)
 				code = sqlite3_bind_int64(statement, at++, run->shares[i][j]);
 		if (code == SQLITE_OK) {
 			sqlite3_step(statement);
@@ -73,8 +76,8 @@ static int write_shares(struct wt_run *run)
 	for (int i = 0; i < count && wt_db_errno(code) == 0; i++) {
 		const int64_t *row = run->shares[i];
 
-		code = wt_db_run(run->statement[WT_SQL_SHARE], "iiiiii", row[0], row[1], row[2],
-		                 row[3], row[4], row[5]);
+		code = wt_db_run(run->statement[WT_SQL_SHARE], "iiiiiiii", row[0], row[1], row[2],
+		                 row[3], row[4], row[5], row[6], row[7]);
 	}
 	return wt_store_check(run, code);
 }
@@ -84,6 +87,7 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 {
 	struct wt_device_sweep *sweep = arg;
 	struct wt_run *run = sweep->run;
+	struct wt_beside beside;
 	struct wt_idle idle, more;
 	struct wt_process *process;
 	int err;
@@ -92,21 +96,22 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 		sweep->kernels_refused++;
 		return 0;
 	}
-	if (!wt_derive_share(&run->configs[kernel->tag].sweep, kernel, share, &idle, &more))
+	if (!wt_derive_share(&run->configs[kernel->tag].sweep, kernel, share, &idle, &more,
+	                     &beside))
 		return 0;
-	run->shares[run->shares_count][0] = kernel->id;
-	run->shares[run->shares_count][1] = idle.underfill_sm_ns;
-	run->shares[run->shares_count][2] = idle.wave_sm_ns;
-	run->shares[run->shares_count][3] = idle.wave_max_sm_ns;
-	run->shares[run->shares_count][4] = idle.unjudged_sm_ns;
-	run->shares[run->shares_count][5] = idle.comm_sm_ns;
+	memcpy(run->shares[run->shares_count],
+	       (const int64_t[WT_SHARE_COLUMNS]){
+	               kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns, idle.wave_max_sm_ns,
+	               idle.unjudged_sm_ns, idle.comm_sm_ns, share->alone_ns, share->active_sm_ns},
+	       sizeof(run->shares[0]));
 	err = ++run->shares_count == WT_SHARES_AT_ONCE ? write_shares(run) : 0;
 	if (err)
 		return err;
 	process = find_loaded(run, kernel->owner);
 	if (process && process->is_stat_loaded)
-		return wt_process_stat_adjust(process, kernel->tag, kernel->is_tagged, &more);
-	return adjust_row(run, kernel, &more);
+		return wt_process_stat_adjust(process, kernel->tag, kernel->is_tagged, &more,
+		                              &beside);
+	return adjust_row(run, kernel, &more, &beside);
 }
 
 /* ---- devices */

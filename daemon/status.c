@@ -8,6 +8,8 @@
  *                 "cells_torn", "cells_bad", "linker_held", "segment_bytes",
  *                 "recording", "recording_problem"}],
  *  "runs": [{"key", "path", "processes", "store": {"state", "error", "wal", "batches"}}],
+ *  "samplers": [{"run", "device", "uuid", "pid", "state", "interval_ns", "samples", "dropped",
+ *                "overflows", "cpu_ns", "reason"}],
  *  "refused": [{"segment", "reason"}]}
  */
 #include "daemon/status.h"
@@ -155,11 +157,81 @@ static void put_run(struct text *text, const struct wt_run *run)
 	    run->is_wal ? "true" : "false", (long long)run->batches, waiting, late);
 }
 
+/* ---- samplers */
+
+/* Numbers are of a segment that is there: else null. */
+static const char *sampler_state(const struct wt_sampler_view *view)
+{
+	if (!view->counters)
+		return view->pid ? "starting" : view->problem[0] ? "waiting" : "ended";
+	switch (view->counters->sampler_state) {
+	case WT_SAMPLER_STARTING:
+		return view->pid ? "starting" : "ended";
+	case WT_SAMPLER_SAMPLING:
+		return !view->pid                           ? "ended"
+		       : view->counters->sample_interval_ns ? "sampling"
+		                                            : "resting";
+	case WT_SAMPLER_ENDED:
+		return "ended";
+	default:
+		return "refused";
+	}
+}
+
+static void put_count(struct text *text, const char *name, const uint64_t *value)
+{
+	if (value)
+		put(text, "\"%s\":%llu,", name, (unsigned long long)*value);
+	else
+		put(text, "\"%s\":null,", name);
+}
+
+struct sampler_list {
+	struct text *text;
+	const char *comma;
+};
+
+static void put_sampler(void *opaque, const struct wt_sampler_view *view)
+{
+	const struct wt_counters *c = view->counters;
+	struct sampler_list *list = opaque;
+	struct text *text = list->text;
+	const char *reason = view->problem[0] ? view->problem : NULL;
+	char uuid[WT_UUID_TEXT_BYTES], name[WT_DEVICE_NAME_BYTES];
+	bool is_known = view->device.name[0] != 0;
+
+	if (!reason && c && c->sampler_state > WT_SAMPLER_ENDED)
+		reason = wt_sampler_text((unsigned)c->sampler_state);
+	snprintf(name, sizeof(name), "%s", view->device.name);
+	wt_text_mend(name);
+	put(text, "%s{", list->comma);
+	list->comma = ",";
+	put_string(text, "run", view->run_key);
+	put(text, ",");
+	put_string_or_null(text, "device", is_known ? name : NULL);
+	put(text, ",");
+	put_string_or_null(text, "uuid",
+	                   is_known ? wt_device_uuid_text(uuid, view->device.uuid) : NULL);
+	if (view->pid)
+		put(text, ",\"pid\":%d,", (int)view->pid);
+	else
+		put(text, ",\"pid\":null,");
+	put(text, "\"state\":\"%s\",", sampler_state(view));
+	put_count(text, "interval_ns", c && c->sample_interval_ns ? &c->sample_interval_ns : NULL);
+	put_count(text, "samples", c ? &c->samples_taken : NULL);
+	put_count(text, "dropped", c ? &c->samples_dropped : NULL);
+	put_count(text, "overflows", c ? &c->sample_overflows : NULL);
+	put_count(text, "cpu_ns", c ? &c->sampler_cpu_ns : NULL);
+	put_string_or_null(text, "reason", reason);
+	put(text, "}");
+}
+
 char *wt_status_json(const struct wt_daemon *daemon, int64_t now_ns)
 {
 	char *bytes = NULL;
 	size_t length = 0;
 	struct text text = {.file = open_memstream(&bytes, &length)};
+	struct sampler_list samplers = {.text = &text, .comma = ""};
 	const char *comma = "";
 
 	if (!text.file)
@@ -172,9 +244,12 @@ char *wt_status_json(const struct wt_daemon *daemon, int64_t now_ns)
 	put(&text, ",");
 	put_string(&text, "shm_dir", wt_path_shm_dir());
 	put(&text, ",\"processes\":[");
-	for (const struct wt_process *at = daemon->processes; at; at = at->next, comma = ",") {
+	for (const struct wt_process *at = daemon->processes; at; at = at->next) {
+		if (wt_process_is_sampler(at))
+			continue;
 		put(&text, "%s", comma);
 		put_process(&text, at);
+		comma = ",";
 	}
 	put(&text, "],\"runs\":[");
 	comma = "";
@@ -182,6 +257,8 @@ char *wt_status_json(const struct wt_daemon *daemon, int64_t now_ns)
 		put(&text, "%s", comma);
 		put_run(&text, at);
 	}
+	put(&text, "],\"samplers\":[");
+	wt_samplers_each(daemon, put_sampler, &samplers);
 	put(&text, "],\"refused\":[");
 	comma = "";
 	for (const struct wt_refused *at = daemon->refused; at; at = at->next, comma = ",") {

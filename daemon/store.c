@@ -9,7 +9,14 @@
 #define ADD(column, more)                                                                          \
 	column "=iif(" column "=9223372036854775807," column "," column "+" more ")"
 
-#define FOUR_SHARES "(?,?,?,?,?,?),(?,?,?,?,?,?),(?,?,?,?,?,?),(?,?,?,?,?,?)"
+/* Two parts of a bucket. Where one of them does not know it, the bucket doesn't. */
+#define MEAN(column)                                                                               \
+	column "=(" column "*sampled_ns+excluded." column                                          \
+	       "*excluded.sampled_ns)/(sampled_ns+excluded.sampled_ns)"
+#define SUM(column) column "=" column "+excluded." column
+
+#define SHARE "(?,?,?,?,?,?,?,?)"
+#define FOUR_SHARES SHARE "," SHARE "," SHARE "," SHARE
 _Static_assert(WT_SHARES_AT_ONCE == 16, "four times that");
 
 static const char *const statement_sql[WT_SQL_MAX] = {
@@ -74,15 +81,29 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                 "waves_sm, full_waves, last_wave_blocks, model_reason) "
                 "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_STAT] = "INSERT OR REPLACE INTO config_stat "
-                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        [WT_SQL_STAT_ADJUST] = "UPDATE config_stat SET " ADD("underfill_sm_ns", "?4") "," ADD(
-                "wave_sm_ns",
-                "?5") "," ADD("wave_max_sm_ns",
-                              "?6") "," ADD("unjudged_sm_ns",
-                                            "?7") "," ADD("comm_sm_ns",
-                                                          "?8") " WHERE process_id=?1 AND "
-                                                                "config_id=?2 AND in_graph=?3",
-        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO kernel_share VALUES (?,?,?,?,?,?)",
+                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_STAT_ADJUST] =
+                "UPDATE config_stat SET " ADD("underfill_sm_ns", "?4") "," ADD("wave_sm_ns", "?5") "," ADD("wave_max_sm_ns", "?6") "," ADD(
+                        "unjudged_sm_ns",
+                        "?7") "," ADD("comm_sm_ns",
+                                      "?8") "," ADD("beside_ns",
+                                                    "?9") "," ADD("beside_active_sm_ns",
+                                                                  "?10") "," ADD("beside_underfill_"
+                                                                                 "sm_ns",
+                                                                                 "?11") "," ADD("be"
+                                                                                                "si"
+                                                                                                "de"
+                                                                                                "_w"
+                                                                                                "av"
+                                                                                                "e_"
+                                                                                                "sm"
+                                                                                                "_n"
+                                                                                                "s",
+                                                                                                "?1"
+                                                                                                "2") "," ADD("beside_wave_max_sm_ns",
+                                                                                                             "?13") "," ADD("beside_unjudged_sm_ns",
+                                                                                                                            "?14") " WHERE process_id=?1 AND config_id=?2 AND in_graph=?3",
+        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO kernel_share VALUES " SHARE,
         [WT_SQL_SHARES] = "INSERT OR IGNORE INTO kernel_share VALUES " FOUR_SHARES "," FOUR_SHARES
                           "," FOUR_SHARES "," FOUR_SHARES,
         [WT_SQL_SWEEP] = "INSERT OR REPLACE INTO sweep VALUES (?,?,?,?,?,?)",
@@ -93,6 +114,45 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                          "start_ns, end_ns, depth) VALUES (?,?,?,?,?,?,?,?)",
         [WT_SQL_RANGE_NAME] = "INSERT INTO range_name (domain, name) VALUES (?,?)",
         [WT_SQL_RANGE_COUNT] = "INSERT OR REPLACE INTO range_count VALUES (?,?,?,?,?,?,?)",
+        [WT_SQL_SAMPLER_NEW] = "INSERT INTO sampler (uuid, pid, state, interval_ns, samples_taken, "
+                               "samples_stored, samples_dropped, overflows, cpu_ns, activity_pos) "
+                               "VALUES (?1,?2,0,?3,0,0,0,0,0,0)",
+        [WT_SQL_SAMPLER] =
+                "UPDATE sampler SET device_id=?2, state=?3, reason=?4, first_ns=?5, last_ns=?6, "
+                "samples_taken=?7, samples_stored=?8, samples_dropped=?9, overflows=?10, "
+                "cpu_ns=?11, activity_pos=?12 WHERE sampler_id=?1",
+        [WT_SQL_CHUNK] = "INSERT INTO sample_chunk (sampler_id, start_ns, end_ns, samples, data) "
+                         "VALUES (?,?,?,?,?)",
+        [WT_SQL_CHUNK_REMOVE] = "DELETE FROM sample_chunk WHERE chunk_id=?1",
+        [WT_SQL_FOLD] = "INSERT INTO fold VALUES (?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_MEASURED] = "INSERT INTO measured VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
+                            "?,?,?)",
+        [WT_SQL_MEASURED_PROFILE] = "INSERT INTO measured_profile VALUES (?,?,?,?)",
+        [WT_SQL_BUCKET] =
+                "INSERT INTO sm_bucket VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "
+                "ON CONFLICT DO UPDATE SET " MEAN("active_avg") "," MEAN("warps_per_sm") "," MEAN("tensor_share") "," MEAN(
+                        "sm_clock_"
+                        "mhz") ","
+                               "active_min=min(active_min, "
+                               "excluded.active_min), "
+                               "active_max=max(active_max, "
+                               "excluded.active_max), " SUM(
+                                       "dram_read_"
+                                       "bytes") "," SUM("dram_write_bytes") "," SUM("sample"
+                                                                                    "s") "," SUM("s"
+                                                                                                 "a"
+                                                                                                 "m"
+                                                                                                 "p"
+                                                                                                 "l"
+                                                                                                 "e"
+                                                                                                 "d"
+                                                                                                 "_"
+                                                                                                 "n"
+                                                                                                 "s"),
+        [WT_SQL_GPU_STATE] = "INSERT OR REPLACE INTO gpu_state VALUES (?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_PROFILE] = "INSERT OR IGNORE INTO profile_launch "
+                           "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_PROFILE_COUNT] = "INSERT OR REPLACE INTO profile_count VALUES (?,?,?,?,?,?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

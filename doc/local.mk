@@ -1,5 +1,5 @@
 # doc/local.mk
-dist_man_MANS += doc/wavetap.1 doc/wavetapd.8
+dist_man_MANS += doc/wavetap.1 doc/wavetapd.8 doc/wavetap-sampler.8
 
 # A page per command, made from wavetap.1; the test tests/unit/test_man.sh runs their examples.
 command_pages = \

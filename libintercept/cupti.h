@@ -25,6 +25,7 @@
 
 #include "libintercept/cuda_abi.h"
 #include "libintercept/internal.h"
+#include "libintercept/profile.h"
 
 #define WT_CUPTI_API_NULL_BUFFER 28 /* from CUDA 12.9 U1 a NULL buffer is a legal answer */
 #define WT_SONAME_BYTES 64
@@ -158,6 +159,9 @@ void wt_clock_convert(const struct wt_clock_map *map, bool to_app, void *record,
 /* The WT_KIND_CLOCK record: the same instant on all clocks, the narrowest of several tries. */
 void wt_clock_sample(struct wt_clock *ret_clock);
 
+/* clock_read.c: the best of some readings; `get_timestamp` is CUPTI's, NULL: without. */
+void wt_clock_read(struct wt_clock *ret_clock, wtcupti_get_timestamp_fn get_timestamp);
+
 /* ---- cupti_records.c */
 
 #define WT_BATCH_CELLS 32
@@ -168,6 +172,7 @@ struct wt_batch {
 	int link_idx; /* cell that takes links, -1 = none open */
 	bool is_injected;
 	uint32_t used;
+	struct wt_profile_recent recent; /* filled while there is profiling */
 	struct wt_batch_cell {
 		uint16_t kind;
 		uint16_t count;

@@ -18,7 +18,6 @@
 
 #define ANCHOR_SPACING_NS UINT64_C(50000000)
 #define ANCHOR_TRIES 4
-#define CLOCK_TRIES 8
 #define CLOCK_SLACK_NS UINT64_C(1000) /* CUPTI rounds, and the kernel may slew between two reads */
 
 static struct {
@@ -33,15 +32,6 @@ static _Atomic uint64_t is_foreign;
 
 /* 1 once CUPTI's clock was seen to differ from CLOCK_REALTIME. */
 static _Atomic uint64_t cupti_is_off;
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	if (clock_gettime(clock, &t))
-		return 0;
-	return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
 
 static struct wt_clock_anchor take_anchor(wtcupti_timestamp_fn source)
 {
@@ -227,23 +217,5 @@ void wt_clock_cupti_map(struct wt_clock_map *ret_map)
 
 void wt_clock_sample(struct wt_clock *ret_clock)
 {
-	bool has_cupti = wt_cupti_is_recording() && wt_cupti.get_timestamp;
-	struct wt_clock best = {.bracket_ns = UINT32_MAX};
-
-	for (int i = 0; i < CLOCK_TRIES; i++) {
-		struct wt_clock now = {0};
-		uint64_t before = clock_ns(CLOCK_REALTIME), after;
-
-		now.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-		now.boot_ns = clock_ns(CLOCK_BOOTTIME);
-		if (has_cupti && wt_cupti.get_timestamp(&now.cupti_ns))
-			now.cupti_ns = 0;
-		after = clock_ns(CLOCK_REALTIME);
-		if (after < before || after - before >= best.bracket_ns)
-			continue;
-		now.realtime_ns = before + (after - before) / 2;
-		now.bracket_ns = (uint32_t)(after - before);
-		best = now;
-	}
-	*ret_clock = best;
+	wt_clock_read(ret_clock, wt_cupti_is_recording() ? wt_cupti.get_timestamp : NULL);
 }

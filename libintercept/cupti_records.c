@@ -25,6 +25,7 @@ void wt_batch_init(struct wt_batch *batch)
 	batch->view = wt_segment_view(false);
 	batch->link_idx = -1;
 	batch->used = 0;
+	batch->recent.count = 0;
 	batch->is_injected = page && wt_load_relaxed(&page->is_injected);
 }
 
@@ -174,6 +175,8 @@ static void add_kernel(struct wt_batch *batch, const struct wtcupti_activity_ker
 		wt_device_used(batch->view, from->device_id);
 	kernel.regs_per_thread = from->registers_per_thread;
 	add_kernel_tail(&kernel, from, bytes);
+	if (wt_profile_is_on())
+		wt_profile_note_kernel(&batch->recent, &kernel, from->name);
 	put(batch, WT_KIND_KERNEL, &kernel, sizeof(kernel));
 }
 

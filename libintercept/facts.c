@@ -17,10 +17,8 @@
 #include "config.h"
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
-#include "schema/wt_ident.h"
 #include "schema/wt_paths.h"
-
-WT_IDENT("libwavetap");
+#include "schema/wt_sampling.h"
 
 /* Reads the beginning of a small file into `text`, NUL-terminated; its length, 0 on failure. */
 static size_t read_file(const char *path, char *text, size_t text_bytes)
@@ -170,6 +168,18 @@ static void fill_record_dir(char *text, size_t bytes)
 		strcpy(text + used, value);
 }
 
+/* WAVETAP_SAMPLE and WAVETAP_PROFILE; what makes no sense is as if it weren't there. */
+static void fill_measurements(struct wt_segment_header *header)
+{
+	const char *sample = secure_getenv("WAVETAP_SAMPLE");
+	const char *profile = secure_getenv("WAVETAP_PROFILE");
+
+	if (!sample || wt_sampling_parse(sample, &header->sample_interval_ns))
+		header->sample_interval_ns = 0;
+	if (!profile || wt_profile_parse(profile, &header->profile_launches))
+		header->profile_launches = 0;
+}
+
 void wt_facts_fill(struct wt_segment_header *header)
 {
 	struct timespec monotonic;
@@ -197,5 +207,6 @@ void wt_facts_fill(struct wt_segment_header *header)
 	fill_text(header->run_name, sizeof(header->run_name), "WAVETAP_NAME");
 	fill_text(header->run_tags, sizeof(header->run_tags), "WAVETAP_TAGS");
 	fill_record_dir(header->record_dir, sizeof(header->record_dir));
+	fill_measurements(header);
 	fill_command(header);
 }

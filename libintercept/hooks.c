@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "libintercept/hooks.h"
+#include "libintercept/profile.h"
 
 /* ---- what the classes do before the real call */
 
@@ -24,11 +25,12 @@ static bool is_cuda_initialised(void)
 	return get_count && get_count(&count) == WTCU_SUCCESS;
 }
 
-static void before_context(void)
+static void before_context(struct wt_call *call)
 {
 	struct wt_fork_page *page = wt_fork_page();
 	int saved_errno = errno;
 
+	(void)call;
 	if (!page || wt_load_relaxed(&page->cupti_state) != WT_CUPTI_NONE)
 		return;
 	if (wt_load_relaxed(&page->forked_late))
@@ -38,8 +40,23 @@ static void before_context(void)
 	errno = saved_errno;
 }
 
-static void before_call(void)
+static void before_call(struct wt_call *call)
 {
+	(void)call;
+}
+
+/* `reserved_0` is zero again before the record is written. */
+static void before_graph(struct wt_call *call)
+{
+	if (wt_profile_is_on())
+		call->reserved_0 = wt_profile_graph_begin();
+}
+
+static void before_capture(struct wt_call *call)
+{
+	(void)call;
+	if (wt_profile_is_on())
+		wt_profile_hold();
 }
 
 /* ---- and after it */
@@ -57,7 +74,15 @@ static void after_context(const struct wt_call *call)
 
 static void after_call(const struct wt_call *call)
 {
-	(void)call;
+	if (wt_profile_is_on())
+		wt_profile_note_call(call);
+}
+
+static void after_graph(struct wt_call *call)
+{
+	if (call->reserved_0)
+		wt_profile_graph_end(call);
+	call->reserved_0 = 0;
 }
 
 static void append(struct wt_call *call, bool is_graph_launch)
@@ -89,7 +114,7 @@ static void append(struct wt_call *call, bool is_graph_launch)
 			real = wt_entry_forward(WT_API_##symbol);                                  \
 			return real ? real args : WT_NO_ENTRY;                                     \
 		}                                                                                  \
-		before();                                                                          \
+		before(&call);                                                                     \
 		call.handle = (uint64_t)(uintptr_t)(handle_);                                      \
 		call.other = (uint64_t)(uintptr_t)(other_);                                        \
 		call.bytes = (uint64_t)(bytes_);                                                   \
@@ -111,15 +136,10 @@ static void append(struct wt_call *call, bool is_graph_launch)
 #define WT_DEFINE_DEPEND(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
 #define WT_DEFINE_ALLOC(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
 #define WT_DEFINE_MODULE(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
-#define WT_DEFINE_GRAPH(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, true)
+#define WT_DEFINE_GRAPH(...) WT_DEFINE(__VA_ARGS__, before_graph, after_graph, true)
 #define WT_DEFINE_CONTEXT(...) WT_DEFINE(__VA_ARGS__, before_context, after_context, false)
 #define WT_DEFINE_LAUNCH(...) /* launch.c */
 #define WT_DEFINE_LOOKUP(...) /* lookup.c */
-
-#define AFTER_CAPTURE(call)                                                                        \
-	wt_capture_note((enum wt_api)(call)->api, (call)->handle, is_per_thread((call)->api),      \
-	                (call)->result)
-#define WT_DEFINE_CAPTURE(...) WT_DEFINE(__VA_ARGS__, before_call, AFTER_CAPTURE, false)
 
 static bool is_per_thread(unsigned api)
 {
@@ -128,6 +148,16 @@ static bool is_per_thread(unsigned api)
 	       api == WT_API_cuStreamBeginCaptureToGraph_ptsz ||
 	       api == WT_API_cuStreamEndCapture_ptsz;
 }
+
+static void after_capture(const struct wt_call *call)
+{
+	wt_capture_note((enum wt_api)call->api, call->handle, is_per_thread(call->api),
+	                call->result);
+	if (wt_profile_is_on())
+		wt_profile_unhold();
+}
+
+#define WT_DEFINE_CAPTURE(...) WT_DEFINE(__VA_ARGS__, before_capture, after_capture, false)
 
 #define WT_HOOK(id, symbol, class, params, args, handle, other, bytes)                             \
 	WT_DEFINE_##class(symbol, params, args, handle, other, bytes)

@@ -6,16 +6,18 @@
  *   hooks.c launch.c    the wrappers
  *   capture.c early.c   which streams are being captured; launches before there is a segment
  *   state.c             life of the library in a process: lazy start, fork, exit
- *   segment.c facts.c   makes the shared-memory file; who and where we are, for its header
+ *   segment.c facts.c   makes the shared-memory file; who and where we are, for its header;
+ *   segment_file.c      the file itself
  *   names.c             kernel name arena
  *   nvtx.c ranges.c     named ranges: getenv, NVTX callbacks; those open, and their records;
  *   range_text.c        their names
- *   device.c            reads device limits after context creation
+ *   device.c            reads device limits after context creation, with device_read.c
  *   spawn.c             starts the daemon without the host noticing
  *   cupti_find.c        finds the right libcupti
  *   cupti.c             arms CUPTI, lends buffers, flushes
  *   cupti_records.c     CUPTI's records -> ours
  *   share.c             shares CUPTI with the application's own profiler
+ *   profile*.c          WAVETAP_PROFILE: launches under CUPTI's range profiler (opt-in)
  *
  * RULES. The application is always right: no exit, abort, assert, signal handler or
  * output; errno kept; the driver's return code returned unchanged. On the launch path no
@@ -31,6 +33,7 @@
 #include <time.h>
 
 #include "schema/wt_api.h"
+#include "schema/wt_paths.h"
 #include "schema/wt_segment.h"
 
 #define WT_EXPORT __attribute__((visibility("default")))
@@ -43,6 +46,8 @@ enum wt_segment_state {
 	WT_SEGMENT_READY = 2,
 	WT_SEGMENT_GIVEN_UP = 3,
 };
+
+struct wt_profile_run; /* profile.h */
 
 /*
  * What must vanish in a forked child lives in one page under MADV_WIPEONFORK: the child,
@@ -68,6 +73,7 @@ struct wt_fork_page {
 	_Atomic uint64_t detail;
 	_Atomic uint64_t devices_claimed; /* bit per ordinal: some thread reads or has read it */
 	_Atomic uint64_t device_requests; /* publishing of the device table: see device.c */
+	_Atomic(struct wt_profile_run *) profile; /* NULL: WAVETAP_PROFILE asks for nothing */
 	_Atomic uint64_t marker; /* pid once this process initialised the page */
 };
 _Static_assert(sizeof(struct wt_fork_page) <= 4096, "the fork page is one page");
@@ -111,6 +117,15 @@ static inline uint64_t wt_now_ns(void)
  * runs before the handlers of everything loaded earlier. */
 void wt_register_exit(void);
 
+/* ---- segment_file.c */
+
+/* Makes and maps a file of about `bytes`, with its header but for the magic. 0 and the mapping, or
+ * -errno and nothing left behind. */
+int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, uint64_t bytes,
+                         char ret_path[WT_PATH_BYTES], void **ret_map);
+/* The view of such a mapping, without a name table. */
+void wt_segment_file_view(void *map, struct wt_view *view);
+
 /* ---- segment.c */
 
 /* The view, made now if this process has none yet and `may_create`. NULL: count and forward.
@@ -133,6 +148,12 @@ size_t wt_name_table_bytes(void);
 
 /* Id of a kernel name in the arena (added if new), 0 if NULL or no room (counted). Lock-free. */
 uint32_t wt_name_id(struct wt_view *view, const char *name);
+
+/* ---- device_read.c */
+
+/* The limits of a device. False: it could not be told from others, for without UUID there is no
+ * key. The driver is initialised. */
+bool wt_device_limits(struct wt_device *ret_device, int ordinal);
 
 /* ---- device.c */
 

@@ -2,7 +2,8 @@
  * launch.c - the wrappers of the launch family: the hot path.
  *
  * Read the arguments, stamp, call the real entry once, stamp, append one record. On the threads
- * of the application; no system call, lock, allocation, wait or driver call of ours. The first
+ * of the application; no system call, lock, allocation, wait or driver call of ours, unless the user
+ * asked for --profile (profile.h), which costs a branch else. The first
  * launch that succeeds makes the segment, after the real call returned, so that the GPU already
  * works meanwhile.
  *
@@ -10,6 +11,7 @@
  * number without a record.
  */
 #include "libintercept/hooks.h"
+#include "libintercept/profile.h"
 
 #define ATTRIBUTES_MAX 64 /* attributes of cuLaunchKernelEx looked at */
 #define MULTI_DEVICE_MAX 64 /* kernels of cuLaunchCooperativeKernelMultiDevice told apart */
@@ -51,11 +53,33 @@ static void append(struct wt_launch *launch)
 		append_early(launch);
 }
 
-static void finish(struct wt_launch *launch, int result)
+/* What the launch is to WAVETAP_PROFILE, before the real call. */
+static inline enum wt_profile_role before(const struct wt_launch *launch)
+{
+	return wt_profile_is_on() ? wt_profile_begin(launch) : WT_PROFILE_NOT;
+}
+
+static inline bool again(enum wt_profile_role *role, int result)
+{
+	return __builtin_expect(*role, 0) && wt_profile_again(role, result);
+}
+
+/* Once, or a second time if it failed under the profiler. */
+#define CALL_REAL(launch, role, result, real, args)                                                \
+	do {                                                                                       \
+		(launch)->entry_ns = wt_now_ns();                                                  \
+		(result) = (real) ? (real)args : WT_NO_ENTRY;                                      \
+	} while (again(&(role), result))
+
+static void finish(struct wt_launch *launch, enum wt_profile_role role, int result)
 {
 	launch->return_ns = wt_now_ns();
 	launch->result = result;
+	if (__builtin_expect(role, 0))
+		launch->flags |= wt_profile_flags(role);
 	append(launch);
+	if (__builtin_expect(role, 0))
+		wt_profile_end(role, launch);
 	wt_leave();
 }
 
@@ -84,6 +108,7 @@ static void set_shape(struct wt_launch *launch, unsigned gx, unsigned gy, unsign
 		int (*real)(SHAPE_PARAMS, void **, void **);                                       \
 		struct wt_launch launch;                                                           \
 		int result;                                                                        \
+		enum wt_profile_role role;                                                         \
                                                                                                    \
 		if (!wt_enter()) {                                                                 \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
@@ -92,9 +117,9 @@ static void set_shape(struct wt_launch *launch, unsigned gx, unsigned gy, unsign
 		begin(&launch, WT_API_##symbol, f, stream, WT_IS_PER_THREAD(symbol));              \
 		set_shape(&launch, gx, gy, gz, bx, by, bz, smem);                                  \
 		real = wt_entry_next(WT_API_##symbol);                                             \
-		launch.entry_ns = wt_now_ns();                                                     \
-		result = real ? real(SHAPE_ARGS, params, extra) : WT_NO_ENTRY;                     \
-		finish(&launch, result);                                                           \
+		role = before(&launch);                                                            \
+		CALL_REAL(&launch, role, result, real, (SHAPE_ARGS, params, extra));               \
+		finish(&launch, role, result);                                                     \
 		return result;                                                                     \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
@@ -108,6 +133,7 @@ DEFINE_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 		int (*real)(SHAPE_PARAMS, void **);                                                \
 		struct wt_launch launch;                                                           \
 		int result;                                                                        \
+		enum wt_profile_role role;                                                         \
                                                                                                    \
 		if (!wt_enter()) {                                                                 \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
@@ -117,9 +143,9 @@ DEFINE_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 		set_shape(&launch, gx, gy, gz, bx, by, bz, smem);                                  \
 		launch.flags |= WT_FLAG_COOPERATIVE;                                               \
 		real = wt_entry_next(WT_API_##symbol);                                             \
-		launch.entry_ns = wt_now_ns();                                                     \
-		result = real ? real(SHAPE_ARGS, params) : WT_NO_ENTRY;                            \
-		finish(&launch, result);                                                           \
+		role = before(&launch);                                                            \
+		CALL_REAL(&launch, role, result, real, (SHAPE_ARGS, params));                      \
+		finish(&launch, role, result);                                                     \
 		return result;                                                                     \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
@@ -181,6 +207,7 @@ static void begin_ex(struct wt_launch *launch, enum wt_api api,
 		int (*real)(const void *, void *, void **, void **);                               \
 		struct wt_launch launch;                                                           \
 		int result;                                                                        \
+		enum wt_profile_role role;                                                         \
                                                                                                    \
 		if (!wt_enter()) {                                                                 \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
@@ -188,9 +215,9 @@ static void begin_ex(struct wt_launch *launch, enum wt_api api,
 		}                                                                                  \
 		begin_ex(&launch, WT_API_##symbol, config, f, WT_IS_PER_THREAD(symbol));           \
 		real = wt_entry_next(WT_API_##symbol);                                             \
-		launch.entry_ns = wt_now_ns();                                                     \
-		result = real ? real(config, f, params, extra) : WT_NO_ENTRY;                      \
-		finish(&launch, result);                                                           \
+		role = before(&launch);                                                            \
+		CALL_REAL(&launch, role, result, real, (config, f, params, extra));                \
+		finish(&launch, role, result);                                                     \
 		return result;                                                                     \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
@@ -223,6 +250,7 @@ static void finish_multi(struct wt_launch *launch, const struct wtcu_launch_para
 int wt_hook_cuLaunchCooperativeKernelMultiDevice(void *list, unsigned count, unsigned flags)
 {
 	int (*real)(void *, unsigned, unsigned);
+	enum wt_profile_role role;
 	struct wt_launch launch;
 
 	if (!wt_enter()) {
@@ -232,13 +260,15 @@ int wt_hook_cuLaunchCooperativeKernelMultiDevice(void *list, unsigned count, uns
 	begin(&launch, WT_API_cuLaunchCooperativeKernelMultiDevice, NULL, NULL, false);
 	launch.flags |= WT_FLAG_COOPERATIVE;
 	real = wt_entry_next(WT_API_cuLaunchCooperativeKernelMultiDevice);
-	launch.entry_ns = wt_now_ns();
-	launch.result = real ? real(list, count, flags) : WT_NO_ENTRY;
+	role = before(&launch); /* never to be profiled: it is cooperative */
+	CALL_REAL(&launch, role, launch.result, real, (list, count, flags));
 	launch.return_ns = wt_now_ns();
 	if (launch.result == WTCU_SUCCESS && list)
 		finish_multi(&launch, list, count);
 	else
 		append(&launch);
+	if (__builtin_expect(role, 0))
+		wt_profile_end(role, &launch);
 	wt_leave();
 	return launch.result;
 }
@@ -251,6 +281,7 @@ int wt_hook_cuLaunch(void *f)
 	int (*real)(void *);
 	struct wt_launch launch;
 	int result;
+	enum wt_profile_role role;
 
 	if (!wt_enter()) {
 		real = wt_entry_forward(WT_API_cuLaunch);
@@ -259,9 +290,9 @@ int wt_hook_cuLaunch(void *f)
 	begin(&launch, WT_API_cuLaunch, f, NULL, false);
 	set_shape(&launch, 1, 1, 1, 0, 0, 0, 0);
 	real = wt_entry_next(WT_API_cuLaunch);
-	launch.entry_ns = wt_now_ns();
-	result = real ? real(f) : WT_NO_ENTRY;
-	finish(&launch, result);
+	role = before(&launch);
+	CALL_REAL(&launch, role, result, real, (f));
+	finish(&launch, role, result);
 	return result;
 }
 WT_EXPORT_HOOK(cuLaunch);
@@ -271,6 +302,7 @@ int wt_hook_cuLaunchGrid(void *f, int gx, int gy)
 	int (*real)(void *, int, int);
 	struct wt_launch launch;
 	int result;
+	enum wt_profile_role role;
 
 	if (!wt_enter()) {
 		real = wt_entry_forward(WT_API_cuLaunchGrid);
@@ -279,9 +311,9 @@ int wt_hook_cuLaunchGrid(void *f, int gx, int gy)
 	begin(&launch, WT_API_cuLaunchGrid, f, NULL, false);
 	set_shape(&launch, (unsigned)gx, (unsigned)gy, 1, 0, 0, 0, 0);
 	real = wt_entry_next(WT_API_cuLaunchGrid);
-	launch.entry_ns = wt_now_ns();
-	result = real ? real(f, gx, gy) : WT_NO_ENTRY;
-	finish(&launch, result);
+	role = before(&launch);
+	CALL_REAL(&launch, role, result, real, (f, gx, gy));
+	finish(&launch, role, result);
 	return result;
 }
 WT_EXPORT_HOOK(cuLaunchGrid);
@@ -291,6 +323,7 @@ int wt_hook_cuLaunchGridAsync(void *f, int gx, int gy, void *stream)
 	int (*real)(void *, int, int, void *);
 	struct wt_launch launch;
 	int result;
+	enum wt_profile_role role;
 
 	if (!wt_enter()) {
 		real = wt_entry_forward(WT_API_cuLaunchGridAsync);
@@ -299,9 +332,9 @@ int wt_hook_cuLaunchGridAsync(void *f, int gx, int gy, void *stream)
 	begin(&launch, WT_API_cuLaunchGridAsync, f, stream, false);
 	set_shape(&launch, (unsigned)gx, (unsigned)gy, 1, 0, 0, 0, 0);
 	real = wt_entry_next(WT_API_cuLaunchGridAsync);
-	launch.entry_ns = wt_now_ns();
-	result = real ? real(f, gx, gy, stream) : WT_NO_ENTRY;
-	finish(&launch, result);
+	role = before(&launch);
+	CALL_REAL(&launch, role, result, real, (f, gx, gy, stream));
+	finish(&launch, role, result);
 	return result;
 }
 WT_EXPORT_HOOK(cuLaunchGridAsync);

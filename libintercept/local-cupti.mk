@@ -1,12 +1,21 @@
 # libintercept/local-cupti.mk: the CUPTI side of libwavetap.so
+wt_profile_sources = \
+	libintercept/profile.c \
+	libintercept/profile_gate.c \
+	libintercept/profile_range.c \
+	libintercept/profile_session.c \
+	libintercept/profile_table.c
 wt_cupti_sources = \
 	libintercept/cupti.h \
 	libintercept/cupti.c \
 	libintercept/cupti_calls.c \
+	libintercept/clock_read.c \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_find.c \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_records.c \
+	libintercept/profile.h \
+	$(wt_profile_sources) \
 	libintercept/share.c \
 	libintercept/share.h \
 	libintercept/share_calls.c \
@@ -20,6 +29,7 @@ tests_unit_test_share_SOURCES = \
 	tests/unit/test_share.c \
 	libintercept/cupti.c \
 	libintercept/cupti_calls.c \
+	libintercept/clock_read.c \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_records.c \
@@ -38,3 +48,15 @@ tests_unit_test_cupti_find_SOURCES = tests/unit/test_cupti_find.c libintercept/c
 tests_unit_test_cupti_find_LDADD = -lm
 EXTRA_tests_unit_test_cupti_find_DEPENDENCIES = \
 	tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
+
+check_PROGRAMS += tests/unit/test_profile
+TESTS += tests/unit/test_profile
+tests_unit_test_profile_SOURCES = \
+	tests/unit/mock_profiler.c \
+	tests/unit/mock_profiler.h \
+	tests/unit/test_profile.c \
+	libintercept/libc.c \
+	libintercept/module.c \
+	libintercept/profile.h \
+	$(wt_profile_sources)
+tests_unit_test_profile_LDADD = -lm

@@ -15,6 +15,7 @@ libwavetap_so_SOURCES = \
 	libintercept/cupti_exports.def \
 	libintercept/capture.c \
 	libintercept/device.c \
+	libintercept/device_read.c \
 	libintercept/dlsym.c \
 	libintercept/early.c \
 	libintercept/facts.c \
@@ -34,6 +35,7 @@ libwavetap_so_SOURCES = \
 	libintercept/ranges.c \
 	libintercept/ranges.h \
 	libintercept/segment.c \
+	libintercept/segment_file.c \
 	libintercept/spawn.c \
 	libintercept/state.c \
 	$(wt_cupti_sources)

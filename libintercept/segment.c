@@ -2,139 +2,23 @@
  * segment.c - makes the shared-memory file of this process, and counts into it.
  *
  * Made once per process by the first launch that succeeds, a few milliseconds after the GPU got
- * that launch: reserve the memory, map it, fill the header, publish. Other threads that
+ * that launch: make the file (segment_file.c), publish. Other threads that
  * launch meanwhile don't wait: early.c keeps their records. No descriptor stays open.
  *
  * Any thread. Creation makes system calls; everything else is loads, adds and ring writes.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
 
+#include "config.h"
 #include "libintercept/hooks.h"
-#include "libintercept/libc.h"
+#include "libintercept/profile.h"
 #include "libintercept/ranges.h"
+#include "schema/wt_ident.h"
 #include "schema/wt_paths.h"
 
-#define ARENA_SHARE 16 /* names get at least this part of the segment */
-#define CELLS_MIN 512 /* per ring: then every offset is a multiple of the group size */
-
-/* ---- sizes */
-
-/* How many bytes the file may have: 0 = too few to be of use. Beyond the limit on file sizes
- * the kernel would kill the application (SIGXFSZ). */
-static uint64_t choose_bytes(void)
-{
-	const char *setting = secure_getenv("WAVETAP_SHM_BYTES");
-	uint64_t bytes = WT_SEGMENT_BYTES_DEFAULT;
-	struct rlimit limit;
-	struct statvfs fs;
-
-	if (setting && setting[0]) {
-		bytes = wt_libc_strtoull(setting, NULL, 10);
-		if (bytes > WT_SEGMENT_BYTES_MAX)
-			bytes = WT_SEGMENT_BYTES_MAX;
-	} else if (!statvfs(wt_path_shm_dir(), &fs)) {
-		uint64_t share = (uint64_t)fs.f_bavail * fs.f_frsize / WT_SEGMENT_FREE_SHARE;
-
-		if (share < bytes)
-			bytes = share;
-	}
-	if (getrlimit(RLIMIT_FSIZE, &limit))
-		return 0;
-	if (limit.rlim_cur < bytes) /* RLIM_INFINITY is the greatest */
-		bytes = limit.rlim_cur;
-	bytes -= bytes % WT_GROUP_BYTES;
-	return bytes < WT_SEGMENT_BYTES_MIN ? 0 : bytes;
-}
-
-/* Ring 1 gets twice the cells of ring 0: a launch makes a kernel record, its part of a link
- * record, and now and then a copy or a synchronisation. The arena gets the rest. */
-static void lay_out(struct wt_segment_header *header, uint64_t file_bytes)
-{
-	uint64_t room = file_bytes - WT_CELLS_OFFSET;
-	uint64_t cells = CELLS_MIN;
-
-	while (2 * cells * 3 * WT_CELL_BYTES <= room - room / ARENA_SHARE)
-		cells *= 2;
-	header->file_bytes = file_bytes;
-	header->cell_count[WT_RING_CALLS] = cells;
-	header->cell_count[WT_RING_ACTIVITY] = 2 * cells;
-	header->cells_offset[WT_RING_CALLS] = WT_CELLS_OFFSET;
-	header->cells_offset[WT_RING_ACTIVITY] = WT_CELLS_OFFSET + cells * WT_CELL_BYTES;
-	header->arena_offset = WT_CELLS_OFFSET + 3 * cells * WT_CELL_BYTES;
-	header->arena_bytes = file_bytes - header->arena_offset;
-}
-
-/* ---- the file */
-
-static int segment_path(char *path, const char *data_dir)
-{
-	char suffix[128];
-	uint64_t random;
-
-	wt_facts_random(&random, sizeof(random));
-	snprintf(suffix, sizeof(suffix), "-%llu-%d-%llu-%016llx.seg",
-	         (unsigned long long)wt_facts_pid_namespace(), (int)wt_libc_pid(),
-	         (unsigned long long)wt_facts_start_ticks(), (unsigned long long)random);
-	return wt_path_shm(path, data_dir, suffix);
-}
-
-/* Reserves the memory now: a full /dev/shm is an error here instead of a SIGBUS later. What
- * is free may have shrunk since we looked, so halve before giving up. */
-static int reserve(int fd, uint64_t *bytes)
-{
-	int err;
-
-	do {
-		err = posix_fallocate(fd, 0, (off_t)*bytes);
-		if (err == ENOSPC) {
-			*bytes = *bytes / 2 - *bytes / 2 % WT_GROUP_BYTES;
-			/* what a failed attempt has taken is given back first */
-			if (ftruncate(fd, 0))
-				return -errno;
-		}
-	} while (err == EINTR || (err == ENOSPC && *bytes >= WT_SEGMENT_BYTES_MIN));
-	return -err;
-}
-
-/* Makes and maps the file. 0 and the mapping, or -errno and nothing left behind. */
-static int make_file(const char *data_dir, uint64_t *bytes, void **ret_map)
-{
-	char path[WT_PATH_BYTES];
-	void *map = MAP_FAILED;
-	int err = segment_path(path, data_dir);
-	int fd;
-
-	if (err)
-		return err;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return -errno;
-	err = fchmod(fd, 0600) ? -errno : reserve(fd, bytes);
-	if (!err) {
-		map = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-		err = map == MAP_FAILED ? -errno : 0;
-	}
-	/* A child must not write into its parent's rings: see wt_fork_page. */
-	if (!err && madvise(map, *bytes, MADV_DONTFORK)) {
-		err = -errno;
-		munmap(map, *bytes);
-	}
-	close(fd);
-	if (err)
-		unlink(path);
-	else
-		*ret_map = map;
-	return err;
-}
+WT_IDENT("libwavetap");
 
 /*
  * The first store into a page costs a fault, under some hypervisors microseconds of it. Take
@@ -151,55 +35,35 @@ static void touch_ring(uint8_t *cells, uint64_t bytes)
 static struct wt_view *make_view(void *map)
 {
 	size_t bytes = sizeof(struct wt_view) + wt_name_table_bytes();
-	const struct wt_segment_header *header = map;
-	struct wt_consumer *consumer = (void *)((uint8_t *)map + WT_CONSUMER_OFFSET);
 	struct wt_view *view;
 
 	view = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (view == MAP_FAILED)
 		return NULL;
 	(void)madvise(view, bytes, MADV_DONTFORK);
-	view->header = map;
-	view->producer = (void *)((uint8_t *)map + WT_PRODUCER_OFFSET);
-	for (int i = 0; i < WT_RING_MAX; i++) {
-		view->ring[i].control = &view->producer->ring[i];
-		view->ring[i].head = &consumer->head[i];
-		view->ring[i].cells = (void *)((uint8_t *)map + header->cells_offset[i]);
-		view->ring[i].mask = header->cell_count[i] - 1;
-	}
-	view->arena = (uint8_t *)map + header->arena_offset;
-	view->arena_bytes = header->arena_bytes;
+	wt_segment_file_view(map, view);
 	view->names = (struct wt_name_table *)(view + 1);
 	return view;
 }
 
 static int make(struct wt_view **ret_view, char *data_dir)
 {
-	uint64_t bytes = choose_bytes();
-	struct wt_segment_header *header;
 	int err = wt_path_data_dir(data_dir);
+	struct wt_segment_header *header;
+	char path[WT_PATH_BYTES];
 	void *map = NULL;
 
-	if (err)
-		return err;
-	if (!bytes)
-		return -ENOSPC;
-	err = make_file(data_dir, &bytes, &map);
+	if (!err)
+		err = wt_segment_file_make(data_dir, WT_PRODUCER_APPLICATION,
+		                           WT_SEGMENT_BYTES_DEFAULT, path, &map);
 	if (err)
 		return err;
 	header = map;
-	lay_out(header, bytes);
-	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): 0 comes with a mapping only */
-	header->abi = WT_SEGMENT_ABI;
-	header->header_bytes = sizeof(*header);
-	snprintf(header->data_dir, sizeof(header->data_dir), "%s", data_dir);
-	wt_facts_fill(header);
 	*ret_view = make_view(map);
 	if (!*ret_view) /* without magic the file is nobody's; the daemon removes it once we are dead */
 		return -ENOMEM;
 	touch_ring((uint8_t *)map + header->cells_offset[WT_RING_CALLS],
 	           header->cell_count[WT_RING_CALLS] * WT_CELL_BYTES);
-	wt_store_relaxed(&(*ret_view)->producer->arena_used_bytes, 8);
 	wt_store_release(&header->magic, WT_SEGMENT_MAGIC); /* the daemon reads it first */
 	return 0;
 }
@@ -298,6 +162,7 @@ static struct wt_view *create(struct wt_fork_page *page)
 	arm_late(page);
 	read_current_device(page);
 	wt_device_publish(view);
+	wt_profile_start(view);
 	wt_spawn_daemon(data_dir);
 	wt_cupti_start_flush_thread();
 	wt_register_exit();

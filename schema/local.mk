@@ -7,7 +7,8 @@ libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_db_upgrade.c sch
 	schema/wt_record.h schema/wt_recording.h schema/wt_recording_codec.c \
 	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
 	schema/wt_recording_values.c schema/wt_recording_write.c \
-	schema/wt_ring.h schema/wt_run_key.h schema/wt_segment.h schema/wt_testpoint.h
+	schema/wt_ring.h schema/wt_run_key.h schema/wt_samples.c schema/wt_samples.h schema/wt_sampling.h \
+	schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
 libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)
 
@@ -45,6 +46,13 @@ endif
 tests_unit_test_keep_SOURCES = tests/unit/test_keep.c tests/tap.h
 tests_unit_test_keep_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_keep_LDADD = libwtschema.a $(SQLITE_LIBS)
+
+if WT_PROGRAMS
+check_PROGRAMS += tests/unit/test_samples
+TESTS += tests/unit/test_samples
+endif
+tests_unit_test_samples_SOURCES = tests/unit/test_samples.c tests/tap.h
+tests_unit_test_samples_LDADD = libwtschema.a $(ZLIB_LIBS) -lm
 
 recording_case = tests/unit/recording_case.c tests/unit/recording_case.h
 if WT_PROGRAMS

@@ -6,7 +6,7 @@
 -- user_version. The data dictionary is doc/run-file.md: it moves with this file.
 
 PRAGMA application_id = 0x57544150; -- "WTAP"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 -- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
@@ -203,7 +203,9 @@ CREATE TABLE kernel_share (
   wave_sm_ns      INTEGER NOT NULL,
   wave_max_sm_ns  INTEGER NOT NULL,
   unjudged_sm_ns  INTEGER NOT NULL,
-  comm_sm_ns      INTEGER NOT NULL
+  comm_sm_ns      INTEGER NOT NULL,
+  alone_ns        INTEGER NOT NULL DEFAULT 0, -- of its time, by itself: not beside others, no collective
+  active_sm_ns    INTEGER NOT NULL DEFAULT 0  -- the rest of its share
 ) STRICT;
 
 -- How far shares are known, per device. The rows of config_stat sum to the ledger where nothing
@@ -370,6 +372,13 @@ CREATE TABLE config_stat (
   first_ns     INTEGER NOT NULL,
   last_ns      INTEGER NOT NULL,
   comm_sm_ns   INTEGER NOT NULL DEFAULT 0, -- idle while only collectives ran
+  -- Of the above, what others beside it had a part in: no measurement of it by itself stands for it.
+  beside_ns              INTEGER NOT NULL DEFAULT 0,
+  beside_active_sm_ns    INTEGER NOT NULL DEFAULT 0,
+  beside_underfill_sm_ns INTEGER NOT NULL DEFAULT 0,
+  beside_wave_sm_ns      INTEGER NOT NULL DEFAULT 0,
+  beside_wave_max_sm_ns  INTEGER NOT NULL DEFAULT 0,
+  beside_unjudged_sm_ns  INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (process_id, config_id, in_graph)
 ) STRICT, WITHOUT ROWID;
 
@@ -506,6 +515,17 @@ CREATE TABLE IF NOT EXISTS profile_launch (
   PRIMARY KEY (process_id, launch_seq)
 ) STRICT, WITHOUT ROWID;
 
+-- Per process that was asked to profile. launches = stored + dropped, once it has ended.
+CREATE TABLE IF NOT EXISTS profile_count (
+  process_id INTEGER PRIMARY KEY,
+  state      INTEGER NOT NULL,             -- enum wt_profile_state
+  detail     INTEGER NOT NULL,             -- CUPTI's code that goes with it
+  launches   INTEGER NOT NULL,             -- profiled
+  stored     INTEGER NOT NULL,             -- rows of profile_launch
+  dropped    INTEGER NOT NULL,             -- the ring had no room
+  cost_ns    INTEGER NOT NULL              -- that the application waited
+) STRICT;
+
 -- ------------------------------------------------------------------ views
 
 CREATE VIEW IF NOT EXISTS sm_active AS
@@ -570,41 +590,106 @@ JOIN kernel k USING (kernel_id)
 LEFT JOIN launch_call l ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq
 LEFT JOIN api a ON a.api = l.api;
 
--- In-kernel idle SM-time per configuration. tail_idle = wave + straggle; straggle needs
--- measurement and is NULL here. Shares of the device where kernels overlap: see `sweep`.
+-- In-kernel idle SM-time per configuration: measured where `measured` stands before the model, of the
+-- time in which its kernels had the device to themselves; else, and beside others, the model's.
+--   kernel_sm_ns = active + underfill + wave + straggle + ramp + unjudged + comm
+-- Shares of the device where kernels overlap: see `sweep`. Straggle and ramp are NULL where nothing
+-- is measured. tail_idle = wave + straggle.
 CREATE VIEW config_idle AS
+WITH model AS (
+  SELECT config_id, sum(launches) AS launches,
+         sum(CASE WHEN in_graph THEN launches ELSE 0 END) AS launches_in_graph,
+         sum(time_ns) AS time_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+         sum(underfill_sm_ns) AS underfill, sum(wave_sm_ns) AS wave, sum(wave_max_sm_ns) AS wave_max,
+         sum(unjudged_sm_ns) AS unjudged, sum(comm_sm_ns) AS comm, min(first_ns) AS first_ns,
+         max(last_ns) AS last_ns, sum(time_ns - beside_ns) AS alone_ns,
+         sum(beside_active_sm_ns) AS beside_active, sum(beside_underfill_sm_ns) AS beside_underfill,
+         sum(beside_wave_sm_ns) AS beside_wave, sum(beside_wave_max_sm_ns) AS beside_wave_max,
+         sum(beside_unjudged_sm_ns) AS beside_unjudged
+  FROM config_stat GROUP BY config_id),
+-- The measurement that is used, and what else a measurement says.
+best AS (
+  SELECT config_id, max(2 * is_used + (evidence = 'sampled')), is_used, evidence, active_sms, active_error_sms, underfill_sms,
+         wave_sms, wave_max_sms, straggle_sms, ramp_sms, disagrees, warps_per_sm, tensor_share,
+         dram_bytes_per_ns, sm_clock_mhz, bound, wave_form
+  FROM (SELECT m.*, g.sm_count FROM measured m JOIN config USING (config_id) JOIN gpu g USING (device_id))
+  WHERE is_used = 0 OR min(underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms) >= 0
+    AND max(wave_max_sms, underfill_sms + wave_sms + straggle_sms + ramp_sms) <= sm_count + 1e-6
+  GROUP BY config_id),
+joint AS (
+  SELECT m.config_id, m.joint_active_sms / g.sm_count AS active_share
+  FROM measured m JOIN config USING (config_id) JOIN gpu g USING (device_id)
+  WHERE m.evidence = 'sampled' AND m.joint_active_sms BETWEEN 0 AND g.sm_count
+    AND m.joint_error_sms <= 0.03 * g.sm_count),
+-- In whole SM-nanoseconds: of the time alone, and of what is unjudged beside others.
+part AS (
+  SELECT m.*, g.sm_count AS device_sms, b.is_used = 1 AS is_used, j.active_share IS NOT NULL AS is_joint,
+         CASE WHEN b.is_used = 1 THEN CAST(b.underfill_sms * alone_ns AS INTEGER)
+              ELSE underfill - beside_underfill END AS alone_underfill,
+         CASE WHEN b.is_used = 1 OR b.wave_form IS NOT NULL AND c.model_reason IS NULL
+              THEN CAST(b.wave_sms * alone_ns AS INTEGER)
+              ELSE wave - beside_wave END AS alone_wave,
+         CASE WHEN b.is_used = 1 THEN CAST(b.wave_max_sms * alone_ns AS INTEGER)
+              ELSE wave_max - beside_wave_max END AS alone_wave_max,
+         CASE WHEN b.is_used = 1 THEN CAST(b.straggle_sms * alone_ns AS INTEGER) ELSE 0 END
+           AS alone_straggle,
+         CASE WHEN b.is_used = 1 THEN CAST(b.ramp_sms * alone_ns AS INTEGER) END AS ramp,
+         CASE WHEN b.is_used = 1 THEN 0 ELSE unjudged - beside_unjudged END AS alone_unjudged,
+         CAST(j.active_share * beside_unjudged AS INTEGER) AS joint_active,
+         b.evidence, b.active_error_sms, b.disagrees, b.warps_per_sm, b.tensor_share,
+         b.dram_bytes_per_ns, b.sm_clock_mhz, b.bound, b.wave_form
+  FROM model m JOIN config c USING (config_id) JOIN gpu g USING (device_id)
+  LEFT JOIN best b USING (config_id) LEFT JOIN joint j USING (config_id)),
+whole AS (
+  SELECT p.*, alone_underfill + beside_underfill AS underfill_sm_ns,
+         alone_wave + beside_wave AS wave_sm_ns, alone_wave_max + beside_wave_max AS wave_max_sm_ns,
+         CASE WHEN is_used OR is_joint
+              THEN alone_straggle + CASE WHEN is_joint THEN beside_unjudged - joint_active ELSE 0 END
+              END AS straggle_sm_ns,
+         alone_unjudged + CASE WHEN is_joint THEN 0 ELSE beside_unjudged END AS unjudged_sm_ns,
+         device_sms * alone_ns - alone_underfill - alone_wave - alone_straggle - ifnull(ramp, 0)
+           - alone_unjudged + beside_active + ifnull(joint_active, 0) AS active_sm_ns
+  FROM part p)
 SELECT c.config_id, c.kernel_id, k.name AS kernel, c.device_id,
        c.grid_x, c.grid_y, c.grid_z, c.block_x, c.block_y, c.block_z,
        c.cluster_x, c.cluster_y, c.cluster_z, c.regs_per_thread, c.static_smem_bytes,
        c.dynamic_smem_bytes, c.cooperative, c.sm_count, c.blocks, c.blocks_per_sm,
        c.resident_blocks, c.occupancy, c.limiter, c.waves, c.waves_sm, c.full_waves,
        c.last_wave_blocks, c.model_reason,
-       sum(s.launches) AS launches,
-       sum(CASE WHEN s.in_graph THEN s.launches ELSE 0 END) AS launches_in_graph,
-       sum(s.time_ns) AS time_ns, min(s.min_ns) AS min_ns, max(s.max_ns) AS max_ns,
-       sum(s.time_ns) / sum(s.launches) AS mean_ns,
-       sum(s.underfill_sm_ns) AS underfill_sm_ns, sum(s.wave_sm_ns) AS wave_sm_ns,
-       sum(s.wave_max_sm_ns) AS wave_max_sm_ns, NULL AS straggle_sm_ns,
-       sum(s.wave_sm_ns) AS tail_idle_sm_ns,
-       sum(s.underfill_sm_ns + s.wave_sm_ns) AS idle_sm_ns,
-       sum(s.unjudged_sm_ns) AS unjudged_sm_ns,
-       sum(s.time_ns) * c.sm_count AS kernel_sm_ns,
-       min(s.first_ns) AS first_ns, max(s.last_ns) AS last_ns, 'model' AS evidence,
-       sum(s.comm_sm_ns) AS comm_sm_ns
-FROM config_stat s JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)
-GROUP BY c.config_id;
+       w.launches, w.launches_in_graph, w.time_ns, w.min_ns, w.max_ns,
+       w.time_ns / w.launches AS mean_ns, w.active_sm_ns, w.underfill_sm_ns, w.wave_sm_ns,
+       w.wave_max_sm_ns, w.straggle_sm_ns, w.ramp AS ramp_sm_ns,
+       w.wave_sm_ns + ifnull(w.straggle_sm_ns, 0) AS tail_idle_sm_ns,
+       w.underfill_sm_ns + w.wave_sm_ns + ifnull(w.straggle_sm_ns, 0) + ifnull(w.ramp, 0)
+         AS idle_sm_ns,
+       w.unjudged_sm_ns,
+       w.active_sm_ns + w.underfill_sm_ns + w.wave_sm_ns + ifnull(w.straggle_sm_ns, 0)
+         + ifnull(w.ramp, 0) + w.unjudged_sm_ns + w.comm AS kernel_sm_ns,
+       w.first_ns, w.last_ns, CASE WHEN w.is_used THEN w.evidence ELSE 'model' END AS evidence,
+       w.comm AS comm_sm_ns,
+       CASE WHEN w.is_used THEN w.device_sms * w.alone_ns ELSE 0 END
+         + CASE WHEN w.is_joint THEN w.beside_unjudged ELSE 0 END AS measured_sm_ns,
+       CASE WHEN w.is_used THEN CAST(w.active_error_sms * w.alone_ns AS INTEGER) END AS error_sm_ns,
+       w.disagrees, w.warps_per_sm, w.tensor_share, w.dram_bytes_per_ns, w.sm_clock_mhz, w.bound,
+       w.wave_form, w.alone_ns, w.underfill AS model_underfill_sm_ns, w.wave AS model_wave_sm_ns,
+       w.wave_max AS model_wave_max_sm_ns, w.unjudged AS model_unjudged_sm_ns
+FROM whole w JOIN config c USING (config_id) JOIN kernel k USING (kernel_id);
 
 CREATE VIEW kernel_idle AS
 SELECT kernel_id, kernel, sum(launches) AS launches, sum(launches_in_graph) AS launches_in_graph,
        count(*) AS configs, sum(time_ns) AS time_ns, min(min_ns) AS min_ns, max(max_ns) AS max_ns,
        sum(time_ns) / sum(launches) AS mean_ns,
        CASE WHEN min(waves) = max(waves) AND count(waves) = count(*) THEN min(waves) END AS waves,
+       sum(active_sm_ns) AS active_sm_ns,
        sum(underfill_sm_ns) AS underfill_sm_ns, sum(wave_sm_ns) AS wave_sm_ns,
-       sum(wave_max_sm_ns) AS wave_max_sm_ns, NULL AS straggle_sm_ns,
+       sum(wave_max_sm_ns) AS wave_max_sm_ns, sum(straggle_sm_ns) AS straggle_sm_ns,
+       sum(ramp_sm_ns) AS ramp_sm_ns,
        sum(tail_idle_sm_ns) AS tail_idle_sm_ns, sum(idle_sm_ns) AS idle_sm_ns,
        sum(unjudged_sm_ns) AS unjudged_sm_ns, sum(kernel_sm_ns) AS kernel_sm_ns,
-       min(first_ns) AS first_ns, max(last_ns) AS last_ns, 'model' AS evidence,
-       sum(comm_sm_ns) AS comm_sm_ns
+       min(first_ns) AS first_ns, max(last_ns) AS last_ns,
+       CASE WHEN min(evidence) = max(evidence) THEN min(evidence) ELSE 'mixed' END AS evidence,
+       sum(comm_sm_ns) AS comm_sm_ns, sum(measured_sm_ns) AS measured_sm_ns,
+       max(disagrees) AS disagrees
 FROM config_idle GROUP BY kernel_id;
 
 -- What was seen, what was stored, what was lost and why. For every process:

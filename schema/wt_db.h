@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 #define WT_DB_APPLICATION_ID 0x57544150 /* "WTAP" */
-#define WT_DB_VERSION 2 /* 1: no kernel_share, no sweep, no config_stat.comm_sm_ns */
+/* 1: no kernel_share, no sweep, no config_stat.comm_sm_ns. 2: no alone_ns, no beside_ns */
+#define WT_DB_VERSION 3
 #define WT_DB_LATEST_KERNEL_NS INT64_C(1000000000) /* of `latest`: at least this much */
 #define WT_DB_BUSY_MS 2000
 #define WT_DB_ERROR_BYTES 512

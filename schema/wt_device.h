@@ -16,6 +16,7 @@
 #define WT_DEVICE_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define WT_DEVICE_NAME_BYTES 96
 
@@ -50,5 +51,25 @@ struct wt_device {
 };
 
 _Static_assert(sizeof(struct wt_device) == 256, "device table entry is 256 bytes");
+
+/* "GPU-" and 8-4-4-4-12 digits, as NVIDIA's tools write it. */
+#define WT_UUID_TEXT_BYTES 41
+
+static inline const char *wt_device_uuid_text(char text[WT_UUID_TEXT_BYTES], const uint8_t uuid[16])
+{
+	static const char digits[] = "0123456789abcdef";
+	char *at = text;
+
+	memcpy(at, "GPU-", 4);
+	at += 4;
+	for (int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*at++ = '-';
+		*at++ = digits[uuid[i] >> 4];
+		*at++ = digits[uuid[i] & 15];
+	}
+	*at = '\0';
+	return text;
+}
 
 #endif /* WT_DEVICE_H */

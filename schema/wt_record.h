@@ -55,6 +55,7 @@ enum wt_kind {
 #define WT_FLAG_UNARMED 0x0010u /* CUPTI recorded nothing at that moment: hooks only */
 #define WT_FLAG_NULL_CONFIG 0x0020u /* cuLaunchKernelEx with a NULL configuration */
 #define WT_FLAG_EARLY 0x0040u /* made before the segment was; seq is not in the order of time */
+#define WT_FLAG_PROFILED 0x0080u /* under the range profiler: alone, and started late */
 
 /* One call of the launch family, whatever it returned. */
 struct wt_launch {

@@ -40,7 +40,7 @@
 
 #define WT_RECORDING_SUFFIX ".wtrec"
 #define WT_RECORDING_MAGIC UINT64_C(0x0a0d434552545789) /* 0x89 "WTREC" CR LF */
-#define WT_RECORDING_VERSION 2u
+#define WT_RECORDING_VERSION 3u
 #define WT_RECORDING_ENDIAN 0x01020304u
 #define WT_RECORDING_BLOCK_MAGIC 0x4b4c4257u /* "WBLK" */
 
@@ -98,8 +98,14 @@ struct wt_recording_process {
 	char run_tags[WT_TEXT_BYTES];
 	char executable[WT_TEXT_BYTES];
 	char command[WT_TEXT_BYTES];
+	/* since version 3; before, all zero */
+	uint32_t producer; /* enum wt_producer_type */
+	uint32_t profile_launches;
+	uint64_t sample_interval_ns;
 };
-_Static_assert(sizeof(struct wt_recording_process) == 64 + 136 + 512 + 3072, "recorded process");
+#define WT_RECORDING_PROCESS_BYTES_V2 (64u + 136 + 512 + 3072)
+_Static_assert(sizeof(struct wt_recording_process) == WT_RECORDING_PROCESS_BYTES_V2 + 16,
+               "recorded process");
 
 /* The producer's counters, in the order of the file: only ever append. */
 #define WT_RECORDING_COUNTERS(X)                                                                   \
@@ -132,9 +138,22 @@ _Static_assert(sizeof(struct wt_recording_process) == 64 + 136 + 512 + 3072, "re
 	X(ranges_dropped)                                                                          \
 	X(ranges_early)                                                                            \
 	X(ranges_untracked)                                                                        \
-	X(ranges_unbalanced)
+	X(ranges_unbalanced)                                                                       \
+	X(samples_taken)                                                                           \
+	X(samples_dropped)                                                                         \
+	X(sample_overflows)                                                                        \
+	X(sample_interval_ns)                                                                      \
+	X(sampler_state)                                                                           \
+	X(sampler_detail)                                                                          \
+	X(sampler_cpu_ns)                                                                          \
+	X(profiled_launches)                                                                       \
+	X(profile_dropped)                                                                         \
+	X(profile_cost_ns)                                                                         \
+	X(profile_state)                                                                           \
+	X(profile_detail)
 
 #define WT_RECORDING_COUNTERS_V1 25u /* so many of them in blocks of version 1 */
+#define WT_RECORDING_COUNTERS_V2 30u
 
 enum wt_recording_counter {
 #define X(name) WT_RECORDING_COUNTER_##name,

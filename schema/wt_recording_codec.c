@@ -219,6 +219,39 @@ static void code_clock(struct wt_recording_codec *codec, struct wt_clock *r)
 	codec->clock_bracket_ns = bracket_ns;
 }
 
+/* A number of 32 bits as its difference from the one before. */
+static void code_step(struct wt_recording_codec *codec, int column, uint32_t *value, uint32_t *last)
+{
+	uint32_t step = *value - *last, code = step << 1 ^ (step >> 31 ? UINT32_MAX : 0);
+
+	wt_codec_bytes(codec, column, &code);
+	if (codec->is_reading)
+		*value = *last + (code >> 1 ^ (code & 1 ? UINT32_MAX : 0));
+	*last = *value;
+}
+
+static void code_sample(struct wt_recording_codec *codec, struct wt_sample *r)
+{
+	float *const values[] = {&r->active_avg,      &r->active_min, &r->active_max,
+	                         &r->warps,           &r->tensor,     &r->dram_read_bytes,
+	                         &r->dram_write_bytes};
+	int column = WT_COLUMN_SAMPLE;
+
+	_Static_assert(sizeof(values) / sizeof(values[0]) + 2 == WT_RECORDING_SAMPLE_VALUES,
+	               "values of a sample");
+	wt_codec_time(codec, WT_COLUMN_SAMPLE_START, &r->start_ns, codec->sample_end_ns);
+	code_step(codec, column, &r->duration_ns, &codec->sample_duration_ns);
+	code_step(codec, column += 4, &r->elapsed_cycles, &codec->sample_elapsed);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		uint32_t bits;
+
+		memcpy(&bits, values[i], sizeof(bits));
+		wt_codec_bytes(codec, column += 4, &bits);
+		memcpy(values[i], &bits, sizeof(bits));
+	}
+	codec->sample_end_ns = r->start_ns + r->duration_ns;
+}
+
 /* ---- shapes */
 
 union record {
@@ -232,12 +265,18 @@ union record {
 	struct wt_overhead overhead;
 	struct wt_clock clock;
 	struct wt_link link[WT_LINKS_PER_CELL];
+	struct wt_sample sample[WT_SAMPLES_PER_CELL];
 };
 _Static_assert(sizeof(union record) == WT_CELL_PAYLOAD_BYTES, "a record is a payload");
 
 static int link_count(const struct wt_recording_shape_key *key)
 {
 	return key->count <= WT_LINKS_PER_CELL ? key->count : 0;
+}
+
+static int sample_count(const struct wt_recording_shape_key *key)
+{
+	return key->count <= WT_SAMPLES_PER_CELL ? key->count : 0;
 }
 
 /* Zeroes what varies: the rest is the shape. */
@@ -272,6 +311,10 @@ static void clear_varying(const struct wt_recording_shape_key *key, union record
 		break;
 	case WT_KIND_CLOCK:
 		memset(r, 0, offsetof(struct wt_clock, reserved));
+		break;
+	case WT_KIND_SAMPLE:
+		for (int i = 0; i < sample_count(key); i++)
+			memset(&r->sample[i], 0, offsetof(struct wt_sample, reserved));
 		break;
 	default:
 		break; /* not known: all of it is shape */
@@ -309,6 +352,10 @@ static void code_record(struct wt_recording_codec *codec, struct wt_recording_sh
 		break;
 	case WT_KIND_CLOCK:
 		code_clock(codec, &r->clock);
+		break;
+	case WT_KIND_SAMPLE:
+		for (int i = 0; i < sample_count(&shape->key); i++)
+			code_sample(codec, &r->sample[i]);
 		break;
 	default:
 		break;
@@ -444,7 +491,8 @@ void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts 
 	facts->now_ns = codec->now_ns = (int64_t)now_ns;
 	wt_codec_plain(codec, WT_COLUMN_FACTS, &count);
 	/* Counted block by block: a new daemon may go on with an old file. */
-	if (count != WT_RECORDING_COUNTER_MAX && count != WT_RECORDING_COUNTERS_V1)
+	if (count != WT_RECORDING_COUNTER_MAX && count != WT_RECORDING_COUNTERS_V1 &&
+	    count != WT_RECORDING_COUNTERS_V2)
 		wt_codec_keep_error(codec, -EBADMSG);
 	for (int i = 0; i < WT_RECORDING_COUNTER_MAX && !codec->error; i++) {
 		if ((uint64_t)i < count)

@@ -7,6 +7,8 @@
 
 #include "schema/wt_recording.h"
 
+#define WT_RECORDING_SAMPLE_VALUES 9 /* of 32 bits, after the start */
+
 /* In the order of the file. A change is a new WT_RECORDING_VERSION. */
 enum wt_recording_column {
 	WT_COLUMN_FACTS, /* varints: now_ns - the last one, count, counters - the last ones */
@@ -34,8 +36,11 @@ enum wt_recording_column {
 	WT_COLUMN_LINK_TIME = WT_COLUMN_LINK_START + 2,
 	WT_COLUMN_LINK_CORRELATION = WT_COLUMN_LINK_TIME + 2,
 	WT_COLUMN_CLOCK, /* five values of each clock record */
-	WT_COLUMN_MAX
+	WT_COLUMN_SAMPLE_START, /* since version 3; blocks made before end here */
+	WT_COLUMN_SAMPLE = WT_COLUMN_SAMPLE_START + 2, /* each value as four columns of bytes */
+	WT_COLUMN_MAX = WT_COLUMN_SAMPLE + 4 * WT_RECORDING_SAMPLE_VALUES
 };
+#define WT_COLUMNS_V2 WT_COLUMN_SAMPLE_START
 
 /* All of a cell that does not vary: fields that do are zero. */
 struct wt_recording_shape_key {
@@ -76,6 +81,8 @@ struct wt_recording_codec {
 	uint64_t start_end_ns[4], node_id;
 	uint32_t correlation_id[4], event_id, link_correlation_id;
 	uint64_t link_time_ns, link_offset_ns, latency_ns, clock[4], clock_bracket_ns;
+	uint64_t sample_end_ns;
+	uint32_t sample_duration_ns, sample_elapsed;
 	uint64_t *recent; /* entries of the last calls that may have a link */
 	uint64_t recent_count, recent_pos;
 	struct wt_recent_link {
@@ -108,6 +115,8 @@ void wt_codec_u32(struct wt_recording_codec *codec, int column, uint32_t *value,
 /* The same in two columns, the lowest byte apart. */
 void wt_codec_time(struct wt_recording_codec *codec, int column, uint64_t *value,
                    uint64_t predicted);
+/* As it is, its four bytes in a column each: for values that are mostly noise. */
+void wt_codec_bytes(struct wt_recording_codec *codec, int column, uint32_t *value);
 /* 0 stays 0; other values follow `last`. */
 void wt_codec_ordinal(struct wt_recording_codec *codec, int column, uint64_t *value,
                       uint64_t *last);

@@ -131,6 +131,11 @@ static const char *split_columns(struct wt_recording_reader *reader)
 		struct wt_bytes *column = &reader->codec.column[i];
 		uint64_t length;
 
+		/* A block made by an earlier version: it has no further columns. */
+		if (i >= WT_COLUMNS_V2 && !wt_bytes_left(&reader->raw)) {
+			*column = (struct wt_bytes){0};
+			continue;
+		}
 		if (wt_bytes_take_varint(&reader->raw, &length) ||
 		    length > wt_bytes_left(&reader->raw))
 			return "a column is longer than its block";
@@ -148,11 +153,13 @@ static const char *take_process(struct wt_recording_reader *reader, bool is_rese
 	const struct wt_bytes *column = &reader->codec.column[WT_COLUMN_PROCESS];
 	struct wt_recording_process *process = &reader->process;
 
-	if (column->length != (is_reset ? sizeof(*process) : 0))
+	if (column->length != (is_reset ? sizeof(*process) : 0) &&
+	    (!is_reset || column->length != WT_RECORDING_PROCESS_BYTES_V2))
 		return "the process is not told as it should";
 	if (!is_reset)
 		return NULL;
-	memcpy(process, column->at, sizeof(*process));
+	memset(process, 0, sizeof(*process));
+	memcpy(process, column->at, column->length);
 	END(process->boot_id);
 	END(process->hostname);
 	END(process->library_version);
@@ -162,7 +169,7 @@ static const char *take_process(struct wt_recording_reader *reader, bool is_rese
 	END(process->executable);
 	END(process->command);
 	if (process->pid <= 0 || process->arena_bytes < 8 ||
-	    process->arena_bytes > WT_SEGMENT_BYTES_MAX)
+	    process->arena_bytes > WT_SEGMENT_BYTES_MAX || process->producer > WT_PRODUCER_SAMPLER)
 		return "a process that can't be";
 	return NULL;
 }

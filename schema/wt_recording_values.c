@@ -126,6 +126,25 @@ void wt_codec_u32(struct wt_recording_codec *codec, int column, uint32_t *value,
 		*value = predicted + (uint32_t)wide;
 }
 
+void wt_codec_bytes(struct wt_recording_codec *codec, int column, uint32_t *value)
+{
+	uint32_t read = 0;
+
+	for (int i = 0; i < 4; i++) {
+		struct wt_bytes *plane = &codec->column[column + i];
+		uint8_t byte = (uint8_t)(*value >> 8 * i);
+
+		if (!codec->is_reading)
+			wt_codec_keep_error(codec, wt_bytes_put(plane, &byte, 1));
+		else if (plane->read < plane->length)
+			read |= (uint32_t)plane->at[plane->read++] << 8 * i;
+		else
+			wt_codec_keep_error(codec, -EBADMSG);
+	}
+	if (codec->is_reading)
+		*value = read;
+}
+
 /* 0 stays 0; other values follow `last`. */
 void wt_codec_ordinal(struct wt_recording_codec *codec, int column, uint64_t *value, uint64_t *last)
 {

@@ -169,15 +169,18 @@ enum wt_profile_state {
 	WT_PROFILE_OFF = 0, /* not asked for */
 	WT_PROFILE_WAITING = 1, /* for the steady state */
 	WT_PROFILE_ON = 2,
-	WT_PROFILE_DONE = 3, /* all configurations have theirs */
+	WT_PROFILE_DONE = 3, /* all that came lately have theirs; goes on if others come */
 	WT_PROFILE_NO_PERMISSION = 4,
 	WT_PROFILE_BUSY = 5,
 	WT_PROFILE_UNSUPPORTED = 6,
-	WT_PROFILE_FAILED = 7, /* `profile_detail` is CUPTI's code */
+	WT_PROFILE_FAILED =
+	        7, /* `profile_detail` is CUPTI's code, or the driver's (700 and the like)
+	                        * where the application's own work had failed */
 	WT_PROFILE_WORLD = 8, /* refused: several ranks */
 	WT_PROFILE_COLLECTIVE = 9, /* refused or stopped: a collective kernel was seen */
 	WT_PROFILE_COOPERATIVE = 10,
-	WT_PROFILE_CONCURRENT = 11, /* kernels ran beside each other */
+	WT_PROFILE_CONCURRENT = 11, /* kernels ran beside each other, or may have */
+	WT_PROFILE_HOST_FUNCTION = 12, /* waiting for one inside a launch could hang */
 	WT_PROFILE_MAX
 };
 
@@ -300,6 +303,65 @@ static inline const char *wt_reason_text(unsigned reason)
 	};
 
 	return reason < WT_REASON_MAX ? text[reason] : NULL;
+}
+
+/* The same for samplers: what became of it, and what to do. */
+static inline const char *wt_sampler_text(unsigned state)
+{
+	static const char *const text[WT_SAMPLER_MAX] = {
+	        [WT_SAMPLER_STARTING] = "setting up",
+	        [WT_SAMPLER_SAMPLING] = "sampling",
+	        [WT_SAMPLER_ENDED] = "ended in good order",
+	        [WT_SAMPLER_NO_CUPTI] =
+	                ("no libcupti with PM sampling, and its libnvperf_host, was found (CUDA "
+	                 "12.6 or newer; set WAVETAP_CUPTI to its path)"),
+	        [WT_SAMPLER_NO_PERMISSION] =
+	                ("counters are for administrators alone here (run as root or with "
+	                 "CAP_SYS_ADMIN, or load the nvidia module with "
+	                 "NVreg_RestrictProfilingToAdminUsers=0)"),
+	        [WT_SAMPLER_BUSY] = "somebody else has the device's counters",
+	        [WT_SAMPLER_UNSUPPORTED] = "this device, driver or libcupti has no PM sampling",
+	        [WT_SAMPLER_TIMEOUT] = "the driver did not answer in time: given up",
+	        [WT_SAMPLER_OVERFLOW] =
+	                "the hardware's buffer ran over three times in a row: given up",
+	        [WT_SAMPLER_FAILED] = "CUPTI failed",
+	        [WT_SAMPLER_NO_DRIVER] = "there is no NVIDIA driver",
+	        [WT_SAMPLER_NO_DEVICE] = "there is no such device",
+	};
+
+	return state < WT_SAMPLER_MAX ? text[state] : NULL;
+}
+
+/* And for profiling. */
+static inline const char *wt_profile_text(unsigned state)
+{
+	static const char *const text[WT_PROFILE_MAX] = {
+	        [WT_PROFILE_OFF] = "not asked for",
+	        [WT_PROFILE_WAITING] =
+	                ("the steady state has not come: a second of launches, then 50 "
+	                 "of a configuration, or two seconds without a new one"),
+	        [WT_PROFILE_ON] = "profiling",
+	        [WT_PROFILE_DONE] = "all configurations that came lately have theirs",
+	        [WT_PROFILE_NO_PERMISSION] =
+	                "counters are for administrators alone here (run as root or with "
+	                "CAP_SYS_ADMIN, or load the nvidia module with "
+	                "NVreg_RestrictProfilingToAdminUsers=0)",
+	        [WT_PROFILE_BUSY] = "somebody else has the device's counters",
+	        [WT_PROFILE_UNSUPPORTED] =
+	                "this device, driver or libcupti has no range profiler, or CUPTI "
+	                "is not recording",
+	        [WT_PROFILE_FAILED] = "CUPTI failed, or the program's own work on the device",
+	        [WT_PROFILE_WORLD] = "refused: one of several ranks, which wait for each other",
+	        [WT_PROFILE_COLLECTIVE] = "ended: a collective ran, and waits for other processes",
+	        [WT_PROFILE_COOPERATIVE] = "ended: a cooperative kernel was launched",
+	        [WT_PROFILE_CONCURRENT] =
+	                "ended: kernels ran beside each other, or were launched into two streams "
+	                "without an order that could be seen",
+	        [WT_PROFILE_HOST_FUNCTION] =
+	                "ended: a host function was launched; waiting for it could hang",
+	};
+
+	return state < WT_PROFILE_MAX ? text[state] : NULL;
 }
 
 #endif /* WT_SEGMENT_H */

@@ -4,6 +4,12 @@ EXTRA_DIST += tests/data/README.md tests/data/cut_run.py tests/data/h200-train-e
 	tests/data/h200-train-compile.wtrec tests/data/h200-train-eager.wtrec tests/data/h200-triton.wtrec \
 	tests/data/h200x2-ddp-rank0.wtrec tests/data/h200x2-ddp-rank1.wtrec
 
+# Kernels and samples of PM sampling, for folding.
+EXTRA_DIST += tests/data/fold/mix50us-kernels.csv.gz tests/data/fold/mix50us-reference.txt \
+	tests/data/fold/mix50us-samples.csv.gz tests/data/fold/mix50us-truth.csv \
+	tests/data/fold/train-b32-kernels.csv.gz tests/data/fold/train-b32-names.txt \
+	tests/data/fold/train-b32-samples.csv.gz
+
 # Takes the names of a machine out of a recording.
 if WT_PROGRAMS
 check_PROGRAMS += tests/data/strip_recording

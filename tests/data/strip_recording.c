@@ -2,7 +2,8 @@
  * strip_recording.c - takes the names of the machine out of a recording, so that it can be kept in
  * tests/data: strip_recording IN.wtrec OUT.wtrec HOST
  *
- * The host becomes HOST; paths lose their folders; user, process, boot and device ids become constants.
+ * The host becomes HOST; paths lose their folders; user, process, boot and device ids become constants,
+ * pids of strangers 0.
  * Everything else is read and written again as it is: cells, names, counters, one block for each.
  * Single-threaded.
  */
@@ -69,9 +70,15 @@ static void copy_cells(const struct wt_recording_block *block, int ring)
 
 	for (uint64_t pos = block->facts.start_pos[ring]; pos < block->facts.end_pos[ring] && !err;
 	     pos++) {
-		if (cell < end && cell->stamp == pos + 1)
-			err = wt_recording_add_cells(writer, (enum wt_ring_index)ring, cell++, 1);
-		else
+		if (cell < end && cell->stamp == pos + 1) {
+			struct wt_cell copy;
+
+			memcpy(&copy, cell++, sizeof(copy));
+			if (copy.kind == WT_KIND_GPU_STATE)
+				memset(copy.payload + offsetof(struct wt_gpu_state, foreign_pid), 0,
+				       4);
+			err = wt_recording_add_cells(writer, (enum wt_ring_index)ring, &copy, 1);
+		} else
 			err = wt_recording_add_torn(writer, (enum wt_ring_index)ring, pos);
 	}
 	check(!err, "out of memory");
@@ -119,7 +126,8 @@ int main(int argc, char **argv)
 	out = fopen(argv[2], "wbxe");
 	writer = wt_recording_writer_create();
 	check(out && writer, argv[2]);
-	head = *wt_recording_head_of(reader);
+	wt_recording_make_head(&head, wt_recording_head_of(reader)->uuid,
+	                       wt_recording_head_of(reader)->created_ns);
 	check(fwrite(&head, sizeof(head), 1, out) == 1, "can't write");
 	while ((rc = wt_recording_next(reader, &block, why, sizeof(why))) > 0) {
 		struct wt_recording_process process =

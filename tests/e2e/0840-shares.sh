@@ -25,6 +25,17 @@ by_hand() {
 rows() { # per device: underfill, unjudged
   sql "SELECT device_id, sum(underfill_sm_ns), sum(unjudged_sm_ns) FROM config_stat JOIN config USING (config_id) GROUP BY 1"
 }
+# Per device: time with one kernel, and with any. Of the rows: time alone, and all SM-time of kernels.
+busy_by_hand() {
+  sql "WITH k AS (SELECT device_id, start_ns, end_ns FROM kernel_exec JOIN config USING (config_id) WHERE end_ns > start_ns),
+    e AS (SELECT device_id, start_ns AS t, 1 AS n FROM k UNION ALL SELECT device_id, end_ns, -1 FROM k),
+    g AS (SELECT device_id, t, sum(n) AS n FROM e GROUP BY 1, 2),
+    s AS (SELECT device_id, sum(n) OVER w AS n, lead(t) OVER w - t AS ns FROM g WINDOW w AS (PARTITION BY device_id ORDER BY t))
+    SELECT device_id, sum(iif(n = 1, ns, 0)), 132 * sum(iif(n > 0, ns, 0)) FROM s GROUP BY 1"
+}
+busy_rows() {
+  sql "SELECT device_id, sum(alone_ns), sum(kernel_sm_ns) FROM config_idle GROUP BY 1"
+}
 shares() {
   sql "SELECT * FROM kernel_share ORDER BY 1; SELECT * FROM config_stat ORDER BY 1, 2, 3"
 }
@@ -50,6 +61,7 @@ ok "most kernels overlap: $(sql "SELECT count(*) FROM kernel_share") of $(sql "S
   test "$(sql "SELECT 2 * count(*) > (SELECT count(*) FROM kernel_exec) FROM kernel_share")" = 1
 is_exact "two processes"
 is "$(rows)" "$(by_hand)" "two processes: as by hand"
+is "$(busy_rows)" "$(busy_by_hand)" "two processes: time alone, and all SM-time, as by hand"
 shares >"$work/shares"
 is "$(analyze_changes kernel_exec kernel_share config_stat | xargs)" "0 0 0" "analyze finds the same"
 shares | cmp -s - "$work/shares"
@@ -73,15 +85,33 @@ is_exact "a collective"
 ok "SMs are idle while only collectives run" test "$(sql "SELECT sum(comm_sm_ns) > 0 FROM config_stat")" = 1
 old=$(sql "SELECT count(*) FROM kernel_exec")
 sqlite3 -batch "$(run_file)" "DROP VIEW launch; DROP VIEW kernel_idle; DROP VIEW config_idle; DROP TABLE sweep; DROP TABLE kernel_share;
-  ALTER TABLE config_stat DROP COLUMN comm_sm_ns; PRAGMA user_version = 1;
+  ALTER TABLE config_stat DROP COLUMN comm_sm_ns; $(for c in ns active_sm_ns underfill_sm_ns wave_sm_ns wave_max_sm_ns unjudged_sm_ns; do
+    echo "ALTER TABLE config_stat DROP COLUMN beside_$c;"; done) PRAGMA user_version = 1;
   CREATE VIEW launch AS SELECT 1; CREATE VIEW config_idle AS SELECT 1; CREATE VIEW kernel_idle AS SELECT 1" >/dev/null
 WAVETAP_RUN=shares tap "$app" --launches 50 --streams 3 --grid 40 --us 60 >/dev/null 2>&1
 ok "drained" settle
-is "$(sql "PRAGMA user_version; SELECT kernels_waiting, kernels_late FROM sweep")" "2
-0|$old" "it becomes version 2, and what was there counts as late"
+is "$(sql "PRAGMA user_version; SELECT kernels_waiting, kernels_late FROM sweep")" "3
+0|$old" "it becomes version 3, and what was there counts as late"
 "$wavetap" analyze -r "$(run_file)" >/dev/null
 is "$(sql "SELECT count(*) - $old FROM kernel_exec")" 50 "the process is added"
 is_exact "after analyze"
+
+# ---- a file of version 2: kernels that shared the device were never alone, until it is swept again
+beside() {
+  sql "SELECT sum(beside_ns), sum(beside_active_sm_ns), sum(beside_underfill_sm_ns), sum(beside_wave_sm_ns), sum(beside_unjudged_sm_ns) FROM config_stat"
+}
+before=$(beside)
+sqlite3 -batch "$(run_file)" "DROP VIEW kernel_idle; DROP VIEW config_idle; ALTER TABLE kernel_share DROP COLUMN alone_ns;
+  ALTER TABLE kernel_share DROP COLUMN active_sm_ns; $(for c in ns active_sm_ns underfill_sm_ns wave_sm_ns wave_max_sm_ns unjudged_sm_ns; do
+    echo "ALTER TABLE config_stat DROP COLUMN beside_$c;"; done) PRAGMA user_version = 2;
+  CREATE VIEW config_idle AS SELECT 1; CREATE VIEW kernel_idle AS SELECT 1" >/dev/null
+ok "check knows version 2" "$wavetap" check -r "$(run_file)"
+cp "$(run_file)" "$work/version2.db"
+"$wavetap" analyze -r "$(run_file)" >/dev/null
+is "$(beside)" "$before" "version 2 becomes 3: equal after analyze"
+is "$(sql "SELECT count(*) FROM kernel_idle WHERE evidence <> 'model' OR straggle_sm_ns IS NOT NULL")" 0 "nothing is measured"
+is "$(sql "SELECT count(*) FROM config_idle WHERE kernel_sm_ns <> active_sm_ns + underfill_sm_ns + wave_sm_ns + unjudged_sm_ns + comm_sm_ns")" \
+  0 "rows sum to their SM-time"
 
 # ---- recordings: the same rows, though the importer knows the times of the daemon only
 WAVETAP_RECORD=$work/recordings

@@ -34,7 +34,7 @@ settle
 WAVETAP_RUN=analyze tap "$top_builddir/tests/fake/app_demo" --seconds 0.2 >"$work/out" 2>&1
 settle
 file=$(run_file)
-is "$(sql "SELECT value FROM meta WHERE key = 'analysis_version'")" 2 "the daemon notes the model"
+is "$(sql "SELECT value FROM meta WHERE key = 'analysis_version'")" 3 "the daemon notes the model"
 is "$(sql "SELECT count(DISTINCT process_id), count(DISTINCT in_graph) FROM config_stat")" "2|2" \
   "two processes, kernels inside graphs and outside"
 derived "$file" >"$work/derived"
@@ -72,10 +72,10 @@ plant "a number where none is known" "UPDATE kernel_exec SET wave_sm_ns = NULL W
 plant "a sum" "UPDATE config_stat SET time_ns = time_ns + 1 WHERE config_id = 2 AND process_id = 1" config_stat \
   "$(sql "SELECT count(*) FROM config_stat WHERE config_id = 2 AND process_id = 1")"
 plant "no sums at all" "DELETE FROM config_stat" config_stat "$(sql "SELECT count(*) FROM config_stat")"
-plant "a share of a kernel that has none" "INSERT INTO kernel_share SELECT min(exec_id), 1, 2, 3, 4, 5 FROM kernel_exec
+plant "a share of a kernel that has none" "INSERT INTO kernel_share SELECT min(exec_id), 1, 2, 3, 4, 5, 6, 7 FROM kernel_exec
   WHERE exec_id NOT IN (SELECT exec_id FROM kernel_share)" kernel_share 1
-plant "sums of nothing" "INSERT INTO config_stat VALUES (1, 9999, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0),
-  (77, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0)" config_stat 2
+plant "sums of nothing" "INSERT INTO config_stat VALUES (1, 9999, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0),
+  (77, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0)" config_stat 2
 
 # ---- -o: the run stays
 cp "$file" "$work/planted.db"
@@ -200,8 +200,8 @@ fi
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/h200.db"
 "$wavetap" analyze -r "$work/h200.db" --csv >"$work/csv"
 is "$(changed config) $(changed kernel_exec)" "0 0" "H200: every integer and every number of the model is the same"
-is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "2
-0" "H200: a file of version 1 becomes one of version 2, all of it swept"
+is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "3
+0" "H200: a file of version 1 becomes one of version 3, all of it swept"
 cp "$work/h200.db" "$work/again.db"
 sqlite3 -batch "$work/again.db" "UPDATE kernel_exec SET underfill_sm_ns = 0, wave_sm_ns = NULL; DELETE FROM config_stat;
   UPDATE config SET blocks_per_sm = NULL, waves = 1, limiter = NULL"

@@ -105,8 +105,8 @@ fails 3 'no block is whole' "a head alone" "$work/head.wtrec"
 head -c 1000 "$sample" >"$work/cut.wtrec"
 fails 3 'no block is whole' "cut in its first block" "$work/cut.wtrec"
 # Version 3, whose checksum an older program may not know: the version is what is told.
-{ head -c 8 "$sample" && printf '\003' && tail -c +10 "$sample"; } >"$work/newer.wtrec"
-fails 1 'made by a newer wavetap (format 3' "a newer version" "$work/newer.wtrec"
+{ head -c 8 "$sample" && printf '\004' && tail -c +10 "$sample"; } >"$work/newer.wtrec"
+fails 1 'made by a newer wavetap (format 4' "a newer version" "$work/newer.wtrec"
 { cat "$sample" && echo x; } >"$work/longer.wtrec"
 "$wavetap" import --force -o "$run" "$work/longer.wtrec" >"$work/out" 2>"$work/err"
 is "$?$(grep -c '2 bytes behind the end' "$work/err")" 01 "bytes behind the end are told"
@@ -176,7 +176,7 @@ is "$(sql "SELECT (SELECT value LIKE '%File name too long' FROM meta WHERE key =
 # ---- full disks, if we may mount some
 cat >"$work/recording-full.sh" <<'END'
 mkdir -p "$work/full" && mount -t tmpfs -o size=64k none "$work/full" || exit 77
-"$wavetap" run --name full --record "$work/full" -- "$app" --launches 60000 --threads 2 --us 2 >/dev/null || exit 1
+"$wavetap" run --name full --sample off --record "$work/full" -- "$app" --launches 60000 --threads 2 --us 2 >/dev/null || exit 1
 cp "$work"/full/*.wtrec "$work/full.wtrec"
 rm "$work"/full/*.wtrec
 "$wavetap" import -o "$work/full/small.db" "$sample" >/dev/null 2>"$work/import.err" && exit 1

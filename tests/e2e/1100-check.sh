@@ -104,7 +104,7 @@ for column in launches time_ns min_ns max_ns underfill_sm_ns wave_sm_ns wave_max
 done
 fault "UPDATE config_stat SET m2_ns2 = m2_ns2 * 2 + 1e9" "m2_ns2 is "
 fault "DELETE FROM config_stat" "kernels are stored of which there is no rollup"
-fault "INSERT INTO config_stat SELECT process_id, 999, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0 FROM config_stat LIMIT 1" \
+fault "INSERT INTO config_stat SELECT process_id, 999, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0 FROM config_stat LIMIT 1" \
   "no kernel of it is stored"
 fault "UPDATE kernel SET name = CAST(x'ff41' AS TEXT) WHERE kernel_id = 1" "  text  kernel  1  name is not UTF-8"
 fault "DELETE FROM meta WHERE key = 'run_key'" "  facts  meta  1"

@@ -45,11 +45,25 @@ says "^ ok driver .*libcuda.so.1, for CUDA 13.0"
 says "^ ok device 0: .* 114 SMs, compute capability 9.0"
 says "^ ok device 1: "
 says "^ ok libcupti .*libcupti.so.13 of CUDA 13.0 Update 1, WAVETAP_CUPTI"
+says "^ ok wavetap-sampler $top_builddir/wavetap-sampler "
+says "^ warn sampling not possible: wavetap simulated H200: this device, driver or libcupti has no PM sampling \(cupti.*: 27\)"
 says "^ ok directory .* \(will be made\)"
 says "^ ok daemon not running"
 says "^kernels can be recorded here"
 ok "it changed nothing" test ! -e "$data" -a -z "$(ls "$shm")"
 ok "a pipe gets no colour" test -z "$(tr -dc '\033' <"$work/out")"
+WTFAKE_PM=$work/pm doctor 0
+says "^ ok sampling wavetap simulated H200 can be sampled: sm__cycles_active.avg .* sm__warps_active.avg"
+WTFAKE_PM=$work/pm WTFAKE_FAIL='cuptiPmSamplingEnable:*:35' doctor 0
+says "^ warn sampling not possible: .*administrators alone.* -> run as root or with CAP_SYS_ADMIN"
+WTFAKE_PM=$work/pm WTFAKE_FAIL='cuptiPmSamplingEnable:*:26' doctor 0
+says "^ warn sampling not possible: .*somebody else has the device's counters.* -> is another wavetap-sampler"
+WAVETAP_SAMPLER=$work/none doctor 0
+says "^ warn sampling wavetap-sampler was not found.* -> install it, or set WAVETAP_SAMPLER"
+WAVETAP_SAMPLE=fast WAVETAP_PROFILE=many doctor 0
+says "^ warn WAVETAP_SAMPLE WAVETAP_SAMPLE=fast makes no sense"
+says "^ warn WAVETAP_PROFILE WAVETAP_PROFILE=many makes no sense"
+ok "which left nothing either" test ! -e "$data" -a -z "$(ls "$shm")"
 mkdir "$data"
 doctor 0 --json
 is "$(json '$.schema')|$(json '$.can_record')|$(json '$.devices')|$(json '$.preload')" "1|1|1|$library" "JSON: the essentials"
@@ -105,7 +119,7 @@ if broken 'for (;;) sleep(1)'; then
   mkdir "$work/nvml"
   if printf 'int nvmlInit_v2(void) { return 0; }\nint nvmlDeviceGetCount_v2(unsigned *c) { *c = 2; return 0; }\nint nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(long)(i + 1); return 0; }\nint nvmlDeviceGetMigMode(void *d, unsigned *c, unsigned *p) { *c = *p = d == (void *)1L; return 0; }\n' |
     ${CC:-cc} -shared -fPIC -x c - -o "$work/nvml/libnvidia-ml.so.1" 2>/dev/null; then
-    LD_LIBRARY_PATH=$fake:$work/nvml doctor 0
+    LD_LIBRARY_PATH=$work/nvml:$fake doctor 0
     says "^ ok MIG on for 1 of 2 GPUs"
   fi
 else
@@ -270,7 +284,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     if setpriv --bounding-set=-all true 2>/dev/null; then
       unshare -m sh -c "mount -t tmpfs tmpfs /proc/driver; mkdir /proc/driver/nvidia; echo 'RmProfilingAdminOnly: 1' >/proc/driver/nvidia/params
         exec setpriv --bounding-set=-all '$program' doctor" >"$work/out" 2>"$work/err"
-      says "^ ok counters reserved to root \(RmProfilingAdminOnly: 1\)"
+      says "^ warn counters reserved to root \(RmProfilingAdminOnly: 1\): SM activity is not measured; launch records need none -> run as root"
     fi
     if ! ldconfig -p 2>/dev/null | grep -q 'libcuda.so.1'; then
       inside "mount -t tmpfs tmpfs /proc/driver; mkdir /proc/driver/nvidia; echo 'NVRM version: 580' >/proc/driver/nvidia/version; LD_LIBRARY_PATH="

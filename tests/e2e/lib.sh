@@ -122,7 +122,8 @@ sums_to_ledger() { # [ARGUMENT...]: of top and ledger
   for file in top ledger; do
     list='$.rows'
     [ $file = top ] || list='$.devices'
-    sqlite3 -batch :memory: "SELECT value ->> 'device_id', ifnull(value ->> 'underfill_sm_ns', 0),
+    sqlite3 -batch :memory: "SELECT value ->> 'device_id', value ->> 'active_sm_ns', ifnull(value ->> 'underfill_sm_ns', 0),
+      ifnull(value ->> 'straggle_sm_ns', 0), ifnull(value ->> 'ramp_sm_ns', 0),
       ifnull(value ->> 'wave_sm_ns', 0), ifnull(value ->> 'wave_max_sm_ns', 0), value ->> 'unjudged_sm_ns', value ->> 'comm_sm_ns'
       FROM json_each(CAST(readfile('$work/$file.json') AS TEXT), '$list') ORDER BY 1" >"$work/$file.sums"
   done

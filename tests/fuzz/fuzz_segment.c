@@ -3,7 +3,7 @@
  * which every byte may be anything.
  *
  * The first byte: bit 7 the rest is the file itself, bit 0 the process is dead, bit 1 the file is
- * cut short between two rounds. Then pieces that change a sound segment of two rings of 64 cells:
+ * cut short between two rounds, bit 3 it is a sampler's. Then pieces that change a sound segment of two rings of 64 cells:
  *   0, 1  a whole cell for ring 0 or 1: kind, count (2), length, bytes, payload
  *   2     bytes at an offset of the file (3), one length byte
  *   3     a name for the arena: length, bytes
@@ -118,10 +118,11 @@ static struct wt_ring ring_of(int index)
 
 static void put_cell(struct fuzz_input *input, int index)
 {
-	static const uint16_t kinds[] = {WT_KIND_LAUNCH,  WT_KIND_CALL, WT_KIND_KERNEL,
-	                                 WT_KIND_COPY,    WT_KIND_SYNC, WT_KIND_OVERHEAD,
-	                                 WT_KIND_CONTEXT, WT_KIND_LINK, WT_KIND_CLOCK,
-	                                 WT_KIND_MAX,     WT_KIND_NONE, WT_KIND_RANGE};
+	static const uint16_t kinds[] = {WT_KIND_LAUNCH,  WT_KIND_CALL,      WT_KIND_KERNEL,
+	                                 WT_KIND_COPY,    WT_KIND_SYNC,      WT_KIND_OVERHEAD,
+	                                 WT_KIND_CONTEXT, WT_KIND_LINK,      WT_KIND_CLOCK,
+	                                 WT_KIND_MAX,     WT_KIND_NONE,      WT_KIND_RANGE,
+	                                 WT_KIND_SAMPLE,  WT_KIND_GPU_STATE, WT_KIND_PROFILE};
 	struct wt_ring ring = ring_of(index);
 	uint16_t kind = kinds[fuzz_integer(input, 1) % (sizeof(kinds) / sizeof(kinds[0]))];
 	uint16_t count = (uint16_t)fuzz_integer(input, 2);
@@ -205,6 +206,12 @@ static void check_books(struct wt_process *process)
 	                     "e.process_id = p.process_id)",
 	                     -1) == 0,
 	           "counters equal rows");
+	fuzz_check(wt_db_int(db,
+	                     "SELECT count(*) FROM sampler s WHERE samples_stored <> (SELECT "
+	                     "ifnull(sum(samples), 0) FROM sample_chunk c WHERE c.sampler_id = "
+	                     "s.sampler_id)",
+	                     -1) == 0,
+	           "samples counted equal samples stored");
 }
 
 static void end_daemon(struct wt_daemon *daemon)
@@ -253,7 +260,7 @@ static void play(struct wt_daemon *daemon, struct fuzz_input *input)
 	}
 }
 
-static int make_segment(const struct fuzz_input *input, bool is_raw, bool is_dead)
+static int make_segment(const struct fuzz_input *input, bool is_raw, unsigned how)
 {
 	int fd = open(segment_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	struct wt_segment_header *header;
@@ -267,7 +274,9 @@ static int make_segment(const struct fuzz_input *input, bool is_raw, bool is_dea
 	segment = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	fuzz_check(segment != MAP_FAILED, "mapped");
 	header = (struct wt_segment_header *)segment;
-	if (is_dead)
+	if (how & 8)
+		header->producer = WT_PRODUCER_SAMPLER;
+	if (how & 1)
 		header->start_ticks++; /* another process had our pid */
 	return fd;
 }
@@ -286,7 +295,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	daemon = empty;
 	now_ns = 1000 * WT_SECOND;
-	fd = make_segment(&input, is_raw, how & 1);
+	fd = make_segment(&input, is_raw, how);
 	if (!is_raw)
 		play(&daemon, &input);
 	take_round(&daemon, WT_SECOND);

@@ -9,6 +9,7 @@ fuzz_targets = \
 	tests/fuzz/fuzz_options \
 	tests/fuzz/fuzz_recording \
 	tests/fuzz/fuzz_run_file \
+	tests/fuzz/fuzz_samples \
 	tests/fuzz/fuzz_segment \
 	tests/fuzz/fuzz_status
 check_PROGRAMS += $(fuzz_targets)
@@ -54,6 +55,9 @@ tests_fuzz_fuzz_run_file_CPPFLAGS = $(AM_CPPFLAGS) -Dmain=make_run_main
 tests_fuzz_fuzz_run_file_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_run_file_LDADD = $(fuzz_cli_libs)
 tests_fuzz_fuzz_run_file_LDFLAGS = $(fuzz_ldflags)
+tests_fuzz_fuzz_samples_SOURCES = tests/fuzz/fuzz_samples.c
+tests_fuzz_fuzz_samples_LDADD = tests/fuzz/libfuzzdriver.a libwtschema.a $(ZLIB_LIBS)
+tests_fuzz_fuzz_samples_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_segment_SOURCES = tests/fuzz/fuzz_segment.c
 tests_fuzz_fuzz_segment_LDADD = $(fuzz_daemon_libs)
 tests_fuzz_fuzz_segment_LDFLAGS = $(fuzz_ldflags)

@@ -7,6 +7,7 @@ here: they lie in regress/, as they were found.
 import os
 import struct
 import sys
+import zlib
 
 top = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "corpus")
 
@@ -80,6 +81,28 @@ put("segment", "devices", b"\0" + patch(65536 + 4096, bytes(255)) + some + kerne
     kernel(2, now, device=7) + round_(30))
 
 # ---- control: (how, length, message)
+SAMPLE, GPU_STATE, PROFILE = range(12, 15)
+
+
+def sample(start, *values):
+    return struct.pack("<QII7f12x", start, 50000, 99000, *(values + (0.0,) * 7)[:7])
+
+
+def profile(seq, total):
+    return cell(PROFILE, struct.pack("<QQQ7dQHHI16x", seq, now, now + 9, total, 1, 2, 3, 4, -1, 6, 7,
+                                     0, 132, 1))
+
+
+samples = b"".join(cell(SAMPLE, sample(now + 100000 * i, 5e4, 1.0, 9e4, 7.0) +
+                        sample(now + 100000 * i + 50000, 6e4), 2) for i in range(5))
+put("segment", "sampler", b"\x08" + samples + round_(20) + samples + round_() +
+    cell(GPU_STATE, struct.pack("<QQ7I68x", now, 4, 1980, 0, 7, 0, 2, 9, 1)) + round_(20))
+put("segment", "sampler-bad", b"\x09" + cell(SAMPLE, sample(now, float("nan"))) + kernel(1, now) +
+    cell(SAMPLE, sample(1 << 63, 1.0)) + samples + b"\6\1\2" + round_(20))
+put("segment", "profiles", b"\0" + some + profile(1, 1e6) + profile(1, 1e6) +
+    profile(2, float("inf")) + round_(20))
+
+
 def say(message, how=0x7F):
     return struct.pack("<BH", how, len(message)) + message
 
@@ -171,7 +194,7 @@ put("run_file", "large", b"\0" + sql(
 put("run_file", "negative", b"\1" + sql("UPDATE kernel_exec SET end_ns=-9223372036854775808",
                                       "UPDATE gpu SET sm_count=0"))
 put("run_file", "shares", b"\0" + sql(
-    "INSERT INTO kernel_share SELECT exec_id,9223372036854775807,-1,9223372036854775807,-9223372036854775808,1 "
+    "INSERT INTO kernel_share SELECT exec_id,9223372036854775807,-1,9223372036854775807,-9223372036854775808,1,1,1 "
     "FROM kernel_exec", "UPDATE config SET sm_count=2147483647",
     "INSERT INTO sweep SELECT device_id,-9223372036854775808,-1,9223372036854775807,-5,7 FROM gpu"))
 put("run_file", "no-sweep", b"\0" + sql("DROP TABLE sweep"))
@@ -202,3 +225,8 @@ with open(data, "rb") as recorded:
     recording = recorded.read()
 put("recording", "whole", b"\x02" + recording[:4000])
 put("recording", "cut", b"\x00" + recording[:200])
+
+# ---- samples: columns with a sound head, and a chunk as it lies in a run file
+put("samples", "columns", b"\0\7\x04" + bytes([0, 0, 0, 1, 0, 3, 2, 0, 1, 1]) + bytes(range(200)))
+put("samples", "chunk", b"\1\1\1\1" + bytes([4, 4, 4, 0, 0, 0, 0, 0, 0, 0]) + zlib.compress(bytes(44)))
+put("samples", "cut", b"\1\1\xff\xff\x03\1")

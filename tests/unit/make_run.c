@@ -5,6 +5,7 @@
  *   make_run foreign FILE           a database of somebody else's
  *   make_run json FILE PATH         prints what json_extract() finds; null for nothing
  *   make_run sums FILE              sums of the rows in the JSON of top; an error if its total differs
+ *   make_run samples FILE           8 s of samples of 10 ms into a run with measured.sql
  *   make_run hash DIR               prints the hash of a data directory
  *
  * KIND: full    one device of 4 SMs, three kernels
@@ -32,6 +33,7 @@
 
 #include "schema/wt_db.h"
 #include "schema/wt_paths.h"
+#include "schema/wt_samples.h"
 
 #define S INT64_C(1000000000)
 
@@ -84,7 +86,7 @@ static void add_stat(sqlite3 *db, int config, int launches, int64_t time_ns, int
 	run(db,
 	    "INSERT INTO config_stat VALUES (1, %d, 0, %d, %lld, %lld, %lld, 0, %lld, %lld, %lld, "
 	    "%lld,"
-	    " %lld, %lld, 0)",
+	    " %lld, %lld, 0, 0, 0, 0, 0, 0, 0)",
 	    config, launches, time_ns / scale, time_ns / launches / scale,
 	    time_ns / launches / scale, under / scale, wave / scale, wave_max / scale,
 	    unjudged / scale, 1000 * S + first_ns / scale, 1000 * S + (first_ns + time_ns) / scale);
@@ -264,6 +266,48 @@ static int make_run(char **argv)
 	return sqlite3_close(db) == SQLITE_OK ? 0 : 1;
 }
 
+/* All SMs and none in turn, and 16 warps or none; 30 MB read in each. */
+static int add_samples(const char *path)
+{
+	enum { COUNT = 800 };
+	static struct wt_sample samples[COUNT];
+	sqlite3_stmt *s = NULL;
+	sqlite3 *db = NULL;
+	uint8_t *data = NULL;
+	size_t bytes = 0;
+
+	for (int i = 0; i < COUNT; i++) {
+		float cycles = i % 2 ? 17e6f : 0;
+
+		samples[i] = (struct wt_sample){.start_ns = (uint64_t)(1000 * S) +
+		                                            (uint64_t)i * 10000000,
+		                                .duration_ns = 10000000,
+		                                .elapsed_cycles = 17000000,
+		                                .active_avg = cycles,
+		                                .active_min = cycles,
+		                                .active_max = cycles,
+		                                .warps = 16 * cycles,
+		                                .tensor = WT_SAMPLE_UNKNOWN,
+		                                .dram_read_bytes = 30e6f,
+		                                .dram_write_bytes = 0};
+	}
+	if (sqlite3_open(path, &db) != SQLITE_OK ||
+	    wt_samples_encode(samples, COUNT, 4, &data, &bytes) ||
+	    sqlite3_prepare_v2(db, "INSERT INTO sample_chunk VALUES (1, 1, ?1, ?2, ?3, ?4)", -1, &s,
+	                       NULL) != SQLITE_OK)
+		return 1;
+	sqlite3_bind_int64(s, 1, 1000 * S);
+	sqlite3_bind_int64(s, 2, 1008 * S);
+	sqlite3_bind_int(s, 3, COUNT);
+	sqlite3_bind_blob(s, 4, data, (int)bytes, SQLITE_STATIC);
+	if (sqlite3_step(s) != SQLITE_DONE)
+		return 1;
+	sqlite3_finalize(s);
+	sqlite3_close(db);
+	free(data);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], "foreign"))
@@ -272,6 +316,8 @@ int main(int argc, char **argv)
 		return query_json(argv[2], "SELECT json_extract(?1, ?2)", argv[3]);
 	if (argc == 3 && !strcmp(argv[1], "sums"))
 		return query_json(argv[2], sums_sql, NULL);
+	if (argc == 3 && !strcmp(argv[1], "samples"))
+		return add_samples(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "hash"))
 		return print_hash(argv[2]);
 	if (argc == 5)

@@ -95,6 +95,16 @@ void wt_device_used(struct wt_view *view, uint32_t ordinal)
 	(void)ordinal;
 }
 
+_Atomic uint64_t wt_profile_on; /* no profiling in this test */
+
+void wt_profile_note_kernel(struct wt_profile_recent *recent, const struct wt_kernel *kernel,
+                            const char *name)
+{
+	(void)recent;
+	(void)kernel;
+	(void)name;
+}
+
 void wt_log(const char *format, ...)
 {
 	(void)format;

@@ -110,7 +110,9 @@ static void write_kernels(sqlite3 *db, const struct random_run *run)
 		       " NULL, ?6, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
 		       id, k->a.name + 1, k->device + 1, k->blocks, sms,
 		       k->resident_blocks ? k->resident_blocks : INT64_MIN);
-		INSERT(4, "INSERT INTO config_stat VALUES (?1,?2,?3, 1,1,1,1,0, 0,0,0,0, ?4,?5, 0)",
+		INSERT(4,
+		       "INSERT INTO config_stat VALUES (?1,?2,?3, 1,1,1,1,0, 0,0,0,0, ?4,?5, 0, "
+		       "0,0,0,0,0,0)",
 		       k->a.process + 1, id, k->is_node, k->a.start_ns, k->a.end_ns);
 		INSERT(5, "INSERT INTO kernel_exec VALUES (?,?,?,?,?,1,3,1,?,1,?,1, 0,?,?)",
 		       (int64_t)k->order, k->a.process + 1, id, k->a.start_ns, k->a.end_ns,

@@ -119,6 +119,8 @@ static void fill_header(struct synth *synth, const struct synth_options *options
 	strcpy(h->executable, "/bin/synth");
 	strcpy(h->command, "synth --test");
 	snprintf(h->data_dir, sizeof(h->data_dir), "%s", data_dir);
+	h->producer = options->producer;
+	h->sample_interval_ns = options->producer == WT_PRODUCER_SAMPLER ? 50000 : 0;
 }
 
 static void fill_producer(struct synth *synth)
@@ -375,6 +377,20 @@ void synth_multi(struct synth *synth, const struct synth_launch *given, unsigned
 	while (stored-- > 0) { /* the last device is the first to be done */
 		launch.grid--;
 		synth_kernel_record(synth, &launch, link.correlation_id);
+	}
+}
+
+void synth_samples(struct synth *synth, const struct wt_sample *samples, size_t count)
+{
+	struct wt_producer *producer = synth->producer;
+
+	for (size_t i = 0; i < count; i += WT_SAMPLES_PER_CELL) {
+		size_t some = count - i < WT_SAMPLES_PER_CELL ? count - i : WT_SAMPLES_PER_CELL;
+
+		wt_add_relaxed(&producer->samples_taken, some);
+		if (wt_ring_put(&synth->ring[WT_RING_ACTIVITY], WT_KIND_SAMPLE, (uint16_t)some,
+		                samples + i, (uint32_t)(some * sizeof(*samples))))
+			wt_add_relaxed(&producer->samples_dropped, some);
 	}
 }
 

@@ -35,6 +35,7 @@ struct synth_options {
 	uint64_t start_ticks; /* 0: of this process */
 	uint64_t pid_namespace; /* 0: of this process */
 	bool is_unmade; /* leave the magic out */
+	uint32_t producer; /* enum wt_producer_type */
 };
 
 /* Makes a segment in WAVETAP_SHM_DIR for WAVETAP_DIR, with one device of 132 SMs (H200
@@ -72,6 +73,9 @@ void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned
 /* One call of cudart that launches on `count` devices: a launch record each with the same stamps,
  * one runtime record, a kernel each with the same id and a grid one larger than the one before. */
 void synth_multi(struct synth *synth, const struct synth_launch *given, unsigned count);
+
+/* Samples of a sampler, two to a cell, counted as it does; what finds no room is dropped. */
+void synth_samples(struct synth *synth, const struct wt_sample *samples, size_t count);
 
 /* Orderly end: what the library's exit handler does last. */
 void synth_finish(struct synth *synth);

@@ -193,7 +193,7 @@ json null '$.rows[1]'
 wt 0 top -r aaaa0002 --csv
 [ "$(wc -l <"$tmp/out")" -eq 4 ]
 ok $? "CSV: a heading and three rows"
-out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,8000000000,0,0,,,0,8000000000,0,0,'
+out_matches '^1,,half,half,2,0,4000000000,2000000000,2000000000,1,0\.5[0-9]*,[0-9]*,8000000000,0,0,,,0,8000000000,0,0,'
 grep -qF '"ev'"$(printf '\033')"'il,""x"' "$tmp/out"
 ok $? "CSV quotes commas and quotes"
 
@@ -272,7 +272,7 @@ for arguments in "top --nosuch" "top -Z" "top --by nosuch" "top --by" "top --lim
 	ok $? "nothing on stdout"
 done
 wt 3 top --by straggle
-err_has "no run has that evidence yet"
+err_has "blocks of unequal length need a measurement, and run "
 one_error_line
 wt 3 top --by latency -r aaaa0002
 err_has "no launch of the run has a call of its own that is known"

@@ -32,7 +32,7 @@ INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, st
   link, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns)
   SELECT 1, 1, s, s + d, 1, 3, i, i, 1, d * max(0, 100 - $2), $3, $4 FROM k;
 INSERT INTO config_stat SELECT 1,1,0, count(*), sum(d), min(d), max(d), sum((d - (SELECT avg(d) FROM k)) *
-  (d - (SELECT avg(d) FROM k))), sum(d * max(0, 100 - $2)), sum($3), sum($4), 0, min(s), max(s + d), 0 FROM k;
+  (d - (SELECT avg(d) FROM k))), sum(d * max(0, 100 - $2)), sum($3), sum($4), 0, min(s), max(s + d), 0, 0, 0, 0, 0, 0, 0 FROM k;
 $8
 SQL
 }
@@ -153,7 +153,7 @@ new() {
   UPDATE launch_call SET entry_ns = entry_ns + 50000000, return_ns = return_ns + 50000000 WHERE seq >= $1;
   UPDATE kernel_exec SET config_id = 2 WHERE launch_seq = $1;
   UPDATE config_stat SET last_ns = last_ns + 50000000;
-  INSERT INTO config_stat SELECT 1, 2, 0, 1, end_ns - start_ns, end_ns - start_ns, end_ns - start_ns, 0, 0, 0, 0, 0, start_ns, end_ns, 0
+  INSERT INTO config_stat SELECT 1, 2, 0, 1, end_ns - start_ns, end_ns - start_ns, end_ns - start_ns, 0, 0, 0, 0, 0, start_ns, end_ns, 0, 0, 0, 0, 0, 0, 0
     FROM kernel_exec WHERE config_id = 2;
   INSERT INTO api_call (process_id, api, entry_ns, return_ns, tid, thread32, handle, other, bytes, result, flags)
     SELECT 1, 111, start_ns - 20000000, start_ns - 10000000, 7, 77, 0, 0, 0, 0, 0 FROM kernel_exec WHERE config_id = 2;"
@@ -176,7 +176,7 @@ plant steps 800 0 0 0.4 100000 8 "WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SEL
   UPDATE launch_call SET entry_ns = entry_ns + seq / 10 * 3000000, return_ns = return_ns + seq / 10 * 3000000;
   DELETE FROM config_stat;
   INSERT INTO config_stat SELECT 1, config_id, 0, count(*), sum(end_ns - start_ns), min(end_ns - start_ns),
-    max(end_ns - start_ns), 0, 0, 0, 0, 0, min(start_ns), max(end_ns), 0 FROM kernel_exec GROUP BY config_id;"
+    max(end_ns - start_ns), 0, 0, 0, 0, 0, min(start_ns), max(end_ns), 0, 0, 0, 0, 0, 0, 0 FROM kernel_exec GROUP BY config_id;"
 is "$(first)" data-loading "3 ms before the first kernel of each step"
 
 # ---- kernels with few warps
@@ -210,7 +210,7 @@ ranks() { # SHIFT_US FACTOR
       underfill_sm_ns, wave_sm_ns, wave_max_sm_ns) SELECT 2, 2, start_ns + $1 * 1000,
       start_ns + $1 * 1000 + (end_ns - start_ns) * $2, 1, 3, correlation_id, launch_seq, 1, underfill_sm_ns * $2, 0, 0 FROM kernel_exec;
     INSERT INTO config_stat SELECT 2, 2, 0, 300, time_ns * $2, min_ns * $2, max_ns * $2, m2_ns2 * $2 * $2, underfill_sm_ns * $2, 0, 0, 0,
-      first_ns + $1 * 1000, (SELECT max(end_ns) FROM kernel_exec WHERE process_id = 2), 0 FROM config_stat;"
+      first_ns + $1 * 1000, (SELECT max(end_ns) FROM kernel_exec WHERE process_id = 2), 0, 0, 0, 0, 0, 0, 0 FROM config_stat;"
 }
 plant ranks 800 0 0 140 100000 8 "$(ranks 0 2)"
 is "$(kinds | tr ' ' '\n' | grep -c slow-rank)" 1 "kernels take twice as long on one rank"

@@ -74,6 +74,8 @@ sqlite3 -batch "$work/odd.db" "UPDATE kernel_exec SET start_ns = NULL, end_ns = 
     model_reason = 'of a test' WHERE config_id = 2;
   UPDATE kernel_exec SET wave_sm_ns = NULL, wave_max_sm_ns = NULL WHERE config_id = 2;
   UPDATE kernel SET name = 'ncclDevKernel_AllReduce' WHERE kernel_id = 1"
+"$make_run" "$work/measured.db" full measured 1000000000000
+sqlite3 -batch "$work/measured.db" <"$top_srcdir/tests/unit/measured.sql"
 cp "$recorded" "$work/short-loop.db"
 sqlite3 -batch "$work/short-loop.db" "DELETE FROM kernel_exec WHERE exec_id > (SELECT min(exec_id) + 300 FROM kernel_exec)"
 
@@ -117,6 +119,9 @@ valid 0 ledger --json -r "$recorded" --steps 2:4
 valid 0 gaps --json -r "$recorded" --kernel elementwise --from 10ms
 valid 0 show --json -r "$work/odd.db" tail
 valid 0 show --json -r "$work/pair.db" half
+for arguments in ledger sms timeline "diagnose --threshold 0.01" "show half" "show tail" "show id:3" "top --group config" "whatif --full-waves"; do
+  valid 0 $arguments --json -r "$work/measured.db"
+done
 
 one='--sms 4 --blocks-per-sm 1'
 for arguments in "$one --grid 7" "$one --times 70us,70us,130us" "$one --grid 1:9" "--sms 132 --blocks-per-sm 1 --gemm 4096,4096,4096 --tile 128x128" \
@@ -151,10 +156,17 @@ valid 0 top --group phase --json -r latest
 valid 3 ranges --json -r "$recorded"
 
 # While something is recorded, and with a segment that the daemon leaves alone.
-(LD_PRELOAD=$library exec "$top_builddir/tests/fake/app_demo" --seconds 60) >"$work/demo" 2>&1 &
+(WAVETAP_SAMPLE=auto LD_PRELOAD=$library exec "$top_builddir/tests/fake/app_demo" --seconds 60) >"$work/demo" 2>&1 &
 demo=$!
 tries=0
 until "$wavetap" status --json | grep -q '"processes":\[{' || [ "$tries" -gt 300 ]; do
+  tries=$((tries + 1))
+  sleep 0.1
+done
+valid 0 status --json
+# Its device has no counters here: the sampler is refused, and its numbers stay while its segment does.
+tries=0
+until "$wavetap" status --json | grep -q '"state":"refused"' || [ "$tries" -gt 300 ]; do
   tries=$((tries + 1))
   sleep 0.1
 done

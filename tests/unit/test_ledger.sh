@@ -24,9 +24,9 @@ INSERT INTO kernel VALUES (1,'waves'),(2,'small'),(3,'node');
 INSERT INTO config SELECT column1, column1, 1, column2,1,1, 128,1,1, 0,0,0, 32,0,0, 0,0, 4, column2, column3/4,
   column3, 0.5, 'warps', 1.0*column2/column3, column2/4.0, 0, 0, NULL
   FROM (VALUES (1, 9, 8), (2, 1, 8), (3, 4, 8));
-INSERT INTO config_stat VALUES (1,1,0, 1,100000,100000,100000,0, 0,60000,90000,0, u(10),u(110),0),
-  (1,2,0, 1,50000,50000,50000,0, 150000,0,0,0, u(150),u(200),0),
-  (1,3,1, 2,20000,10000,10000,0, 0,0,0,0, u(220),u(250),0);
+INSERT INTO config_stat VALUES (1,1,0, 1,100000,100000,100000,0, 0,60000,90000,0, u(10),u(110),0, 0, 0, 0, 0, 0, 0),
+  (1,2,0, 1,50000,50000,50000,0, 150000,0,0,0, u(150),u(200),0, 0, 0, 0, 0, 0, 0),
+  (1,3,1, 2,20000,10000,10000,0, 0,0,0,0, u(220),u(250),0, 0, 0, 0, 0, 0, 0);
 INSERT INTO launch_call (process_id, seq, entry_ns, return_ns, api, tid, thread32, stream, function,
   grid_x,grid_y,grid_z, block_x,block_y,block_z, dynamic_smem_bytes, result, flags)
   VALUES (1,0,u(0),u(5),1,7,77,3,1,9,1,1,128,1,1,0,0,0), (1,1,u(130),u(135),1,7,77,3,2,1,1,1,128,1,1,0,0,0);

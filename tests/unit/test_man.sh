@@ -23,14 +23,14 @@ done
 
 # ---- what renders them
 if command -v mandoc >/dev/null 2>&1; then
-  for page in "$pages"/*.1 "$top_srcdir"/doc/wavetap.1 "$top_srcdir"/doc/wavetapd.8; do
+  for page in "$pages"/*.1 "$top_srcdir"/doc/wavetap.1 "$top_srcdir"/doc/wavetapd.8 "$top_srcdir"/doc/wavetap-sampler.8; do
     is "$(mandoc -Tlint -Wwarning "$page" 2>&1)" "" "mandoc: $(basename "$page")"
   done
 else
   ok "mandoc -Tlint # SKIP mandoc is not installed" true
 fi
 if command -v groff >/dev/null 2>&1 && echo .Dd x | groff -mdoc -Tutf8 -z >/dev/null 2>&1; then
-  for page in "$pages"/*.1 "$top_srcdir"/doc/wavetap.1 "$top_srcdir"/doc/wavetapd.8; do
+  for page in "$pages"/*.1 "$top_srcdir"/doc/wavetap.1 "$top_srcdir"/doc/wavetapd.8 "$top_srcdir"/doc/wavetap-sampler.8; do
     is "$(groff -mdoc -Tutf8 -ww -z "$page" 2>&1)" "" "groff: $(basename "$page")"
   done
 else

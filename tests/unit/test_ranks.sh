@@ -52,7 +52,7 @@ is "$(rows "$work/sms.json" "(r ->> 'device_id') || ' ' || (r ->> 'sms') || ' ' 
 is "$(field "$work/sms.json" '$.devices[0].mean_sms') $(field "$work/sms.json" '$.devices[1].mean_busy_sms') $(field "$work/sms.json" '$.devices[0].shared_ns')" \
   "2.4 4 0" "means"
 is "$(field "$work/sms.json" '$.devices[0].per_sm')$(field "$work/sms.json" '$.devices[0].reason.per_sm')" \
-  "which SM ran what, and when its blocks ended, needs sampling or profiling" "what each SM did is not known, with the reason"
+  "which SM was active the hardware does not say" "what each SM did is not known, with the reason"
 # Kernels that want more than there are: a fifth kernel on all SMs over [1,2), where two had two each.
 sqlite3 -batch "$hand" "INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id, link,
   underfill_sm_ns, wave_sm_ns, wave_max_sm_ns) VALUES (1, 2, 1001000000000, 1002000000000, 1, 9, 99, 4, 0, 0, 0);
@@ -66,7 +66,7 @@ LC_ALL=C "$wavetap" sms -r "$hand" >"$work/text"
 ok "text: a bar" grep -Eq '^ +4 +50\.0 +71\.4 +5\.00s  #############################$' "$work/text"
 ok "text: shared" grep -q 'kernels shared SMs 10.0% of the time, counted as all of them' "$work/text"
 ok "text: a green context" grep -q '^green context 5 of pid 42, device 1  3 SMs$' "$work/text"
-ok "text: what it can't tell" grep -q '^which SM ran what, .* needs sampling or profiling, which no run has yet$' "$work/text"
+ok "text: what it can't tell" grep -q '^how many SMs were active needs samples (run --sample)  which SM was active the hardware does not say$' "$work/text"
 
 for command in ranks sms; do
   fails 2 "wavetap: --json and --csv exclude each other" $command -r "$hand" --json --csv

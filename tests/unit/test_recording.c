@@ -30,16 +30,19 @@ static uint64_t random64(void)
 /* A cell as a program makes them, or any bytes at all. */
 static void make_cell(struct wt_cell *cell, enum wt_ring_index ring, uint64_t pos)
 {
-	static const uint16_t kinds[2][8] = {{WT_KIND_LAUNCH, WT_KIND_LAUNCH, WT_KIND_CALL,
-	                                      WT_KIND_RANGE, 0, 77, WT_KIND_LAUNCH, WT_KIND_CALL},
-	                                     {WT_KIND_KERNEL, WT_KIND_COPY, WT_KIND_SYNC,
-	                                      WT_KIND_OVERHEAD, WT_KIND_CONTEXT, WT_KIND_LINK,
-	                                      WT_KIND_CLOCK, 999}};
+	static const uint16_t kinds[2][12] = {
+	        {WT_KIND_LAUNCH, WT_KIND_LAUNCH, WT_KIND_CALL, WT_KIND_RANGE, 0, 77, WT_KIND_LAUNCH,
+	         WT_KIND_CALL, WT_KIND_LAUNCH, WT_KIND_LAUNCH, WT_KIND_LAUNCH, WT_KIND_LAUNCH},
+	        {WT_KIND_KERNEL, WT_KIND_COPY, WT_KIND_SYNC, WT_KIND_OVERHEAD, WT_KIND_CONTEXT,
+	         WT_KIND_LINK, WT_KIND_CLOCK, 999, WT_KIND_SAMPLE, WT_KIND_SAMPLE,
+	         WT_KIND_GPU_STATE, WT_KIND_PROFILE}};
 	uint64_t r = random64();
 
 	memset(cell, 0, sizeof(*cell));
-	cell->kind = kinds[ring][r % 8];
-	cell->count = cell->kind == WT_KIND_LINK ? (uint16_t)(r >> 8 & 7) : 1;
+	cell->kind = kinds[ring][r % 12];
+	cell->count = cell->kind == WT_KIND_LINK || cell->kind == WT_KIND_SAMPLE
+	                      ? (uint16_t)(r >> 8 & 7)
+	                      : 1;
 	cell->length = (r >> 16) % 5 ? WT_CELL_PAYLOAD_BYTES : (uint32_t)(r >> 20) % 200;
 	if ((r >> 32) % 10 == 0)
 		for (size_t i = 0; i < WT_CELL_PAYLOAD_BYTES; i += 8) {
@@ -471,7 +474,7 @@ static void test_heads(void)
 	head = (struct wt_recording_head *)file.bytes;
 	head->version = WT_RECORDING_VERSION + 1;
 	head->crc = wt_recording_head_crc(head);
-	check_head(&file, -ENOTSUP, "newer wavetap (format 3", "a newer version");
+	check_head(&file, -ENOTSUP, "newer wavetap (format 4", "a newer version");
 	head->version = 1;
 	head->endian = __builtin_bswap32(WT_RECORDING_ENDIAN);
 	check_head(&file, -ENOTSUP, "byte order", "another byte order");
@@ -487,13 +490,17 @@ static void test_golden(void)
 	is_i64(WT_RECORDING_MAGIC & 0xff, 0x89, "the first byte is no text");
 	is_i64(sizeof(struct wt_recording_head), 64, "head");
 	is_i64(sizeof(struct wt_recording_block_head), 56, "head of a block");
-	is_i64(sizeof(struct wt_recording_process), 3784, "process");
-	is_i64(WT_RECORDING_VERSION, 2, "version");
-	is_i64(WT_COLUMN_MAX, 48, "columns");
-	is_i64(WT_RECORDING_COUNTER_MAX, 30, "counters");
+	is_i64(sizeof(struct wt_recording_process), 3800, "process");
+	is_i64(WT_RECORDING_VERSION, 3, "version");
+	is_i64(WT_COLUMN_MAX, 86, "columns");
+	is_i64(WT_COLUMNS_V2, 48, "columns of versions 1 and 2");
+	is_i64(WT_RECORDING_PROCESS_BYTES_V2, 3784, "process of versions 1 and 2");
+	is_i64(WT_RECORDING_COUNTER_MAX, 42, "counters");
+	is_i64(WT_RECORDING_COUNTERS_V2, 30, "so many had version 2");
+	is_i64(WT_RECORDING_COUNTER_profile_detail, 41, "the last of them");
 	is_i64(WT_RECORDING_COUNTER_device_count, 24, "the last one of version 1");
 	is_i64(WT_RECORDING_COUNTERS_V1, 25, "so many had version 1");
-	is_i64(WT_RECORDING_COUNTER_ranges_unbalanced, 29, "the last of them");
+	is_i64(WT_RECORDING_COUNTER_ranges_unbalanced, 29, "the last of version 2");
 }
 
 int main(void)

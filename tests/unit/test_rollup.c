@@ -130,8 +130,10 @@ static void test_shares(void)
 	const struct wt_wave_launch launch = {
 	        .grid = {3, 1, 1}, .cluster = {0}, .sm_count = 4, .blocks_per_sm = 2};
 	struct wt_overlap_kernel kernel = {.start_ns = 100, .end_ns = 200, .is_judged = true};
-	struct wt_sweep_share share = {.active_sm_ns = 300, .underfill_sm_ns = 100};
+	struct wt_sweep_share share = {
+	        .alone_ns = 100, .active_sm_ns = 300, .underfill_sm_ns = 100};
 	struct wt_sweep_facts facts;
+	struct wt_beside beside;
 	struct wt_idle idle, more;
 	struct wt_stat stat;
 
@@ -143,27 +145,38 @@ static void test_shares(void)
 	is_i64(facts.sms, 3, "SMs that it can occupy");
 	is_i64(facts.underfill_sms, 1, "and leave, of its context");
 	ok(!facts.is_collective, "no collective");
-	ok(!wt_derive_share(&facts, &kernel, &share, &idle, &more), "a share as it has by itself");
+	ok(!wt_derive_share(&facts, &kernel, &share, &idle, &more, &beside),
+	   "a share as it has by itself");
+	share.alone_ns = 90;
+	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more, &beside) && beside.time_ns == 10,
+	   "the same, but beside another for a while");
+	is_i64(beside.active_sm_ns, 30, "active meanwhile");
+	share.alone_ns = 100;
 	share.underfill_sm_ns = 700;
-	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more),
+	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more, &beside),
 	   "one with the SMs of the device");
 	is_i64(idle.underfill_sm_ns, 700, "its share");
 	is_i64(more.underfill_sm_ns, 600, "that much more");
+	is_i64(beside.time_ns, 0, "by itself");
+	is_i64(beside.underfill_sm_ns, 0, "all of it");
 	kernel.wave_sm_ns = 40;
 	kernel.wave_max_sm_ns = 60;
 	share = (struct wt_sweep_share){
 	        .wave_sm_ns = 10, .wave_max_sm_ns = 20, .unjudged_sm_ns = 250, .comm_sm_ns = 5};
-	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more), "one that shares");
+	ok(wt_derive_share(&facts, &kernel, &share, &idle, &more, &beside), "one that shares");
+	is_i64(beside.time_ns, 100, "all of its time");
+	is_i64(beside.unjudged_sm_ns, 250, "unjudged beside others");
 	wt_stat_init(&stat, 1, false);
 	stat.underfill_sm_ns = 100;
 	stat.wave_sm_ns = 40;
 	stat.wave_max_sm_ns = INT64_MAX;
-	wt_stat_adjust(&stat, &more);
+	wt_stat_adjust(&stat, &more, &beside);
 	is_i64(stat.underfill_sm_ns, 0, "less underfill");
 	is_i64(stat.wave_sm_ns, 10, "less wave");
 	is_i64(stat.wave_max_sm_ns, INT64_MAX, "a saturated sum stays");
 	is_i64(stat.unjudged_sm_ns, 250, "unjudged");
 	is_i64(stat.comm_sm_ns, 5, "idle beside collectives");
+	is_i64(stat.beside.time_ns, 100, "time beside others");
 }
 
 int main(void)

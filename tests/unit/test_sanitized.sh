@@ -147,6 +147,10 @@ check many "$launch" --threads 64 --launches 20
 stored many kernels "$(value many kernels)"
 check profiler "$build/tests/fake/app_profiler"
 stored profiler launches_unlinked 0
+export WAVETAP_PROFILE=3 WAVETAP_PROFILE_WARMUP_MS=0
+check profiled "$launch" --threads 4 --launches 300 --rate 300 --graph 3
+stored profiled kernels "$(value profiled kernels)"
+unset WAVETAP_PROFILE
 
 kill "$daemon"
 wait "$daemon"

@@ -74,7 +74,7 @@ sqlite3 -batch "$run" "
 	UPDATE config_stat SET process_id = 2 WHERE config_id = 5;
 	UPDATE gpu SET uuid = x'12aa00000000000000000000000000aa' WHERE device_id = 1;
 	UPDATE gpu SET uuid = x'12bb00000000000000000000000000bb' WHERE device_id = 2;
-	INSERT INTO kernel_share SELECT exec_id, 2000000000, 0, 0, 0, 0 FROM kernel_exec WHERE config_id = 1;
+	INSERT INTO kernel_share SELECT exec_id, 2000000000, 0, 0, 0, 0, 0, 0 FROM kernel_exec WHERE config_id = 1;
 	UPDATE config_stat SET underfill_sm_ns = 4000000000 WHERE config_id = 1;
 	INSERT INTO sweep VALUES (1, 1010000000000, 99, 0, 0, 0), (2, 1003000000000, 99, 0, 0, 0)"
 S=000000000

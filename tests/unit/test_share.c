@@ -474,7 +474,8 @@ static bool older_gets_buffers(void)
 	for (int i = 0; i < 64; i++) {
 		mock.requested(&buffer[i], &size[i], &max_records);
 		good = good && buffer[i] && size[i] >= 4096 && (uintptr_t)buffer[i] % 8 == 0;
-		memset(buffer[i], 0, 64); /* they are there */
+		if (buffer[i])
+			memset(buffer[i], 0, 64); /* they are there */
 	}
 	good = good && buffer[0] != buffer[1] && buffer[8] != buffer[9] && size[8] < size[7] &&
 	       buffer[62] == buffer[63];

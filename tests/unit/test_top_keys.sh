@@ -173,7 +173,7 @@ fails() { # CODE ERROR ARGUMENT...
   top "$@" >"$work/out" 2>"$work/err"
   is "$? $(head -n 1 "$work/err")$(cat "$work/out")" "$code $error" "top $*: refused in words"
 }
-fails 3 "wavetap: --by straggle: blocks of unequal length need a measurement, and no run has that evidence yet; --by tail-idle ranks what the model knows" \
+fails 3 "wavetap: --by straggle: blocks of unequal length need a measurement, and run bea3718a has none; --by tail-idle ranks what the model knows" \
   --by straggle
 fails 3 "wavetap: --group range: run bea3718a has no ranges: none were recorded" --group range
 by_hand "DELETE FROM kernel_exec WHERE exec_id > 20; DELETE FROM launch_call WHERE seq > 20" >/dev/null

@@ -1,0 +1,275 @@
+/*
+ * fold_result.c - see fold_internal.h: what callers read: means over the bins of a configuration, by the
+ * time that samples saw of them, their errors, and the verdict.
+ */
+#include <math.h>
+
+#include "analysis/fold_internal.h"
+
+#define WIDTH (1 + FOLD_PROBES)
+#define FEW_ROWS 16
+/*
+ * What hardware showed beyond noise: the recorded interval's ends are not those of activity, and the
+ * shares of samples are not exact (tests/data/fold: shapes of 5 to 78 us against truth).
+ */
+#define EDGE_NS 100.0
+#define EXACT 0.003
+#define JOINT_SHARE 0.1 /* of its time by itself, below which it is JOINT */
+
+size_t fold_all_bytes(const struct wt_fold *fold)
+{
+	size_t bytes = fold_normal_bytes(&fold->normal);
+
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+		bytes += fold_normal_bytes(&fold->channels[i]);
+	return bytes;
+}
+
+static enum wt_fold_state state_of(const struct wt_fold *fold)
+{
+	if (!fold->is_aligned) {
+		if (!fold->is_ambiguous)
+			return WT_FOLD_NO_SAMPLES;
+		return fold->residual > WT_FOLD_RESIDUAL_MAX ? WT_FOLD_UNEXPLAINED
+		                                             : WT_FOLD_NOT_ALIGNED;
+	}
+	if (!fold->busy)
+		return WT_FOLD_NO_SAMPLES;
+	/* Samples that hardly differ leave a large share of a tiny variance. */
+	if (fold->residual > WT_FOLD_RESIDUAL_MAX && fold->rms_share > 0.02)
+		return WT_FOLD_UNEXPLAINED;
+	return WT_FOLD_OK;
+}
+
+/* Of results: 95 of 100. */
+static double align_error_ns(const struct wt_fold *fold)
+{
+	double moved = fold->moves ? fold->moved_square_sum / (double)fold->moves : 0;
+
+	return 2 * sqrt(fold->offset_sigma_ns * fold->offset_sigma_ns + moved);
+}
+
+void wt_fold_summary(const struct wt_fold *fold, struct wt_fold_summary *ret_summary)
+{
+	double range_ns = (double)(fold->offset_max_ns - fold->offset_min_ns);
+
+	*ret_summary = (struct wt_fold_summary){
+	        .state = state_of(fold),
+	        .offset_ns = (double)fold->offset_ns,
+	        .offset_error_ns = 2 * fold->offset_sigma_ns + range_ns,
+	        .residual = fold->residual,
+	        .samples_used = fold->samples,
+	        .samples_skipped = fold->skipped,
+	        .active_sm_ns = fold->active_sm_ns,
+	        .explained_sm_ns = fold->explained_sm_ns,
+	        .configs = fold->blocks.configs,
+	        .unknowns = fold->normal.unknowns,
+	        .pairs = fold->pairs,
+	        .bytes = sizeof(*fold) + fold_blocks_bytes(&fold->blocks) + fold_all_bytes(fold) +
+	                 fold->waiting_bytes,
+	};
+}
+
+/* Weights of unknowns, and with them a mean and its error. */
+struct mean {
+	const struct wt_fold *fold;
+	double time_ns, sum[FOLD_SOLVED_CHANNELS], shift, probe[FOLD_PROBES];
+	double sigma_factor; /* of its own samples, over that of all */
+};
+
+static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
+{
+	const struct fold_solution *solution = &mean->fold->solution;
+
+	mean->time_ns += time_ns;
+	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
+		if (solution->x[channel])
+			mean->sum[channel] += time_ns * solution->x[channel][i];
+	mean->shift += time_ns * solution->probe[i * WIDTH];
+	for (size_t k = 0; k < FOLD_PROBES; k++)
+		mean->probe[k] += time_ns * solution->probe[i * WIDTH + 1 + k];
+}
+
+static void add_block(struct mean *mean, const struct fold_block *block)
+{
+	const struct fold_solution *solution = &mean->fold->solution;
+	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
+	double factor = sqrt(square) / mean->fold->sigma[WT_FOLD_ACTIVE];
+
+	if (factor > mean->sigma_factor)
+		mean->sigma_factor = factor;
+	for (uint32_t u = block->first; u < block->first + block->bins; u++)
+		add_unknown(mean, solution->map[u], mean->fold->normal.time_ns[u]);
+}
+
+static double error_of(const struct mean *mean, int channel)
+{
+	double square = 0, noise, shift;
+
+	for (size_t k = 0; k < FOLD_PROBES; k++)
+		square += mean->probe[k] * mean->probe[k];
+	noise = FOLD_STUDENT * mean->fold->sigma[channel] * mean->sigma_factor *
+	        sqrt(square / FOLD_PROBES) / mean->time_ns;
+	shift = channel == WT_FOLD_ACTIVE ? mean->shift * align_error_ns(mean->fold) / mean->time_ns
+	                                  : 0;
+	return sqrt(noise * noise + shift * shift);
+}
+
+/* With what no number of samples makes better. */
+static double whole_error(const struct mean *mean, int channel, double launch_ns)
+{
+	double noise = error_of(mean, channel), value = mean->sum[channel] / mean->time_ns;
+	double edge = value * EDGE_NS / launch_ns, exact = value * EXACT;
+
+	return sqrt(noise * noise + edge * edge + exact * exact);
+}
+
+static bool is_solved(const struct wt_fold *fold, const struct fold_block *block)
+{
+	return block->bins && fold->solution.probe &&
+	       block->first + block->bins <= fold->solution.unknowns;
+}
+
+/* Would it be known, if it were the only one? */
+static bool is_known_alone(const struct wt_fold *fold, const struct fold_block *block,
+                           double sigma_factor)
+{
+	const struct fold_solution *solution = &fold->solution;
+	uint32_t first = solution->map[block->first];
+	uint32_t last = solution->map[block->first + block->bins - 1];
+	double own = 0, error;
+
+	for (uint32_t i = first; i <= last; i++)
+		own += solution->own[i];
+	error = FOLD_STUDENT * sigma_factor * fold->sigma[WT_FOLD_ACTIVE] / sqrt(own);
+	return block->rows >= FEW_ROWS && error <= fold->options.sm_count / 10.0;
+}
+
+static void add_joint(const struct wt_fold *fold, uint32_t config, struct mean *mean)
+{
+	const struct fold_blocks *blocks = &fold->blocks;
+
+	for (size_t i = 0; i < blocks->count; i++) {
+		const struct fold_block *block = &blocks->all[i];
+		double times = 0;
+
+		if (!is_solved(fold, block) || block->config != FOLD_NONE)
+			continue;
+		for (uint32_t k = 0; k < block->set_count; k++)
+			times += blocks->members[block->set_pos + k] == config;
+		times *= block->time_ns;
+		if (i == blocks->crowd)
+			times = blocks->crowd_ns[config];
+		if (times > 0)
+			add_unknown(mean, fold->solution.map[block->first], times);
+	}
+}
+
+static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *result)
+{
+	struct mean mean = {.fold = fold, .sigma_factor = 1};
+
+	add_joint(fold, config, &mean);
+	result->joint_time_ns = (int64_t)mean.time_ns;
+	result->joint_active_sms = result->joint_error_sms = -1;
+	if (mean.time_ns > 0) {
+		result->joint_active_sms = mean.sum[WT_FOLD_ACTIVE] / mean.time_ns;
+		result->joint_error_sms = error_of(&mean, WT_FOLD_ACTIVE);
+	}
+}
+
+/* Of its time, what samples with the channel saw. */
+static double seen_share(const struct wt_fold *fold, const struct fold_block *block, int channel)
+{
+	double seen_ns = 0, all_ns = 0;
+
+	for (uint32_t u = block->first; u < block->first + block->bins; u++) {
+		all_ns += fold->normal.time_ns[u];
+		seen_ns += channel ? fold->channels[channel].time_ns[u] : fold->normal.time_ns[u];
+	}
+	return all_ns > 0 ? seen_ns / all_ns : 0;
+}
+
+static void own_result(const struct wt_fold *fold, const struct fold_block *block,
+                       struct wt_fold_result *result)
+{
+	struct mean mean = {.fold = fold, .sigma_factor = 1};
+	double wide = fold->options.sm_count / 10.0, launch_ns, seen;
+
+	add_block(&mean, block);
+	launch_ns = mean.time_ns;
+	result->bins = fold->solution.map[block->first + block->bins - 1] -
+	               fold->solution.map[block->first] + 1;
+	result->time_ns = (int64_t)mean.time_ns;
+	if (mean.time_ns <= 0)
+		return;
+	if (block->launches)
+		launch_ns = mean.time_ns / (double)block->launches;
+	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
+		if (fold->solution.x[channel] && (seen = seen_share(fold, block, channel)) > 0.01) {
+			result->mean[channel] = mean.sum[channel] / mean.time_ns;
+			result->error[channel] =
+			        whole_error(&mean, channel, launch_ns) / sqrt(seen);
+		}
+	if (block->clock_ns > 0)
+		result->mean[WT_FOLD_CLOCK] = block->clock_sum / block->clock_ns;
+	result->active_sms = result->mean[WT_FOLD_ACTIVE];
+	result->error_sms = result->error[WT_FOLD_ACTIVE];
+	if (result->error_sms <= wide)
+		result->verdict = WT_FOLD_MEASURED;
+	else if (is_known_alone(fold, block, mean.sigma_factor))
+		result->verdict = WT_FOLD_INSEPARABLE;
+}
+
+void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *ret_result)
+{
+	const struct fold_blocks *blocks = &fold->blocks;
+	const struct fold_block *block;
+
+	*ret_result = (struct wt_fold_result){.verdict = WT_FOLD_FEW};
+	for (int channel = 0; channel < WT_FOLD_CHANNELS; channel++)
+		ret_result->mean[channel] = ret_result->error[channel] = -1;
+	ret_result->error_sms = fold->options.sm_count;
+	ret_result->joint_active_sms = ret_result->joint_error_sms = -1;
+	if (config >= blocks->configs || blocks->of_config[config] == FOLD_NONE)
+		return;
+	block = &blocks->all[blocks->of_config[config]];
+	ret_result->launches = block->launches;
+	if (!fold->solution.probe)
+		return;
+	joint_result(fold, config, ret_result);
+	if (is_solved(fold, block))
+		own_result(fold, block, ret_result);
+	if (ret_result->joint_time_ns > 0 &&
+	    (double)ret_result->time_ns <
+	            JOINT_SHARE * (double)(ret_result->time_ns + ret_result->joint_time_ns))
+		ret_result->verdict = WT_FOLD_JOINT;
+}
+
+void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active_sms,
+                     double *error_sms)
+{
+	const struct fold_blocks *blocks = &fold->blocks;
+	const struct fold_block *block;
+	uint32_t first, last;
+
+	if (config >= blocks->configs || blocks->of_config[config] == FOLD_NONE)
+		return;
+	block = &blocks->all[blocks->of_config[config]];
+	if (!is_solved(fold, block))
+		return;
+	first = fold->solution.map[block->first];
+	last = fold->solution.map[block->first + block->bins - 1];
+	for (uint32_t i = first; i <= last; i++) {
+		struct mean mean = {.fold = fold, .sigma_factor = 1};
+		double square =
+		        block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
+		double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
+
+		add_unknown(&mean, i, 1);
+		if (factor > 1)
+			mean.sigma_factor = factor;
+		active_sms[i - first] = fold->solution.x[WT_FOLD_ACTIVE][i];
+		error_sms[i - first] = error_of(&mean, WT_FOLD_ACTIVE);
+	}
+}

@@ -1,0 +1,394 @@
+/*
+ * measured.c - results of the fold, and of launches under the profiler, to rows of `fold`, `measured` and
+ * `measured_profile`: see folds.h. All rows are written anew each time: they depend on each other, and
+ * there are as many as configurations.
+ *
+ * PROFILED. The counters run longer than the kernel: they are started before it and stopped after it. So
+ * `elapsed` cycles are not those of the kernel's own duration D, which is that of its record and of all
+ * other kernels. Active SMs are active_sum / (f x D), with the SM clock f: the counts are of the kernel
+ * alone, since nothing else is active then. f is the slope of `elapsed` over D of all launches of a
+ * device: what the counters ran longer is in the intercept. Where the launches are too few or too alike
+ * for a slope, or it is no clock, f is the device's greatest, which a kernel that runs alone every 12 ms
+ * has (H200: 29,186,396 cycles at 1.98 GHz are 14,741 SM-us, truth 14,740). The share active_sum /
+ * (elapsed x SMs) would be of the counters' time, hence too small for short kernels.
+ */
+#include "daemon/folds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/evidence.h"
+
+#define PROFILED_ERROR_MIN 0.003 /* of active SMs: h200-facts, range profiler against truth */
+#define PROFILED_ERROR_ONE 0.01 /* of a single launch, whose spread is not known */
+#define SLOPE_LAUNCHES_MIN 8
+#define SLOPE_SPREAD_MIN 4.0 /* longest by shortest */
+
+/* What one evidence says of a configuration. */
+struct side {
+	bool is_there, is_measured;
+	const char *reason;
+	int64_t launches, time_ns, joint_time_ns;
+	double joint_active_sms, joint_error_sms; /* < 0: not known, like the next four */
+	double warps_per_sm, tensor_share, dram_bytes_per_ns, clock_mhz;
+	struct wt_evidence_measured measured;
+};
+
+/* ---- profiled */
+
+/* Sums over the launches of a configuration. */
+struct sums {
+	int64_t launches, time_ns;
+	double active, warps, tensor, dram_bytes; /* the last two: negative once one is not known */
+	double ratio, ratio2; /* of active_sum / duration */
+};
+
+/* SM cycles per ns while launches of a device were profiled. 0: not known. */
+static double clock_of(const struct wt_run *run, int64_t device_id)
+{
+	double most = (double)wt_configs_device_of(run, device_id)->clock_khz * 1e-6;
+	double n = 0, x = 0, y = 0, xx = 0, xy = 0, shortest = INFINITY, longest = 0, slope;
+	const struct wt_folds *folds = run->folds;
+
+	for (size_t i = 0; i < folds->profiled_count; i++) {
+		const struct wt_profiled *p = &folds->profiled[i];
+		double d = (double)p->duration_ns;
+
+		if (run->configs[p->config_idx].key.device_id != device_id)
+			continue;
+		n++;
+		x += d;
+		y += p->elapsed;
+		xx += d * d;
+		xy += d * p->elapsed;
+		shortest = fmin(shortest, d);
+		longest = fmax(longest, d);
+	}
+	if (n < SLOPE_LAUNCHES_MIN || longest < SLOPE_SPREAD_MIN * shortest)
+		return most;
+	slope = (n * xy - x * y) / (n * xx - x * x);
+	if (!isfinite(slope) || slope <= 0 ||
+	    (most > 0 && (slope > 1.02 * most || slope < 0.1 * most)))
+		return most;
+	return slope;
+}
+
+static void add_launch(struct sums *sums, const struct wt_profiled *p)
+{
+	double ratio = p->active_sum / (double)p->duration_ns;
+
+	sums->launches++;
+	sums->time_ns += p->duration_ns;
+	sums->active += p->active_sum;
+	sums->warps += p->warps;
+	sums->tensor = p->tensor < 0 || sums->tensor < 0 ? -1.0 : sums->tensor + p->tensor;
+	sums->dram_bytes =
+	        p->dram_bytes < 0 || sums->dram_bytes < 0 ? -1.0 : sums->dram_bytes + p->dram_bytes;
+	sums->ratio += ratio;
+	sums->ratio2 += ratio * ratio;
+}
+
+static double per(double sum, double by)
+{
+	return sum < 0 ? -1.0 : sum / by;
+}
+
+static void profiled_side(const struct sums *sums, double clock, struct side *ret)
+{
+	double n = (double)sums->launches, cycles = clock * (double)sums->time_ns;
+	double error = n > 1 ? 0 : PROFILED_ERROR_ONE, active;
+
+	*ret = (struct side){.is_there = sums->launches > 0,
+	                     .launches = sums->launches,
+	                     .time_ns = sums->time_ns,
+	                     .joint_active_sms = -1,
+	                     .joint_error_sms = -1,
+	                     .reason = "the device's SM clock is not known",
+	                     .warps_per_sm = -1,
+	                     .tensor_share = -1,
+	                     .dram_bytes_per_ns = -1,
+	                     .clock_mhz = -1};
+	if (!ret->is_there || clock <= 0)
+		return;
+	active = sums->active / cycles;
+	if (n > 1 && sums->ratio > 0) {
+		double mean = sums->ratio / n;
+		double variance = fmax(0, (sums->ratio2 - n * mean * mean) / (n - 1));
+
+		error = 2 * sqrt(variance / n) / mean;
+	}
+	ret->is_measured = true;
+	ret->reason = NULL;
+	ret->measured = (struct wt_evidence_measured){.evidence = WT_EVIDENCE_PROFILED,
+	                                              .active_sms = active,
+	                                              .error_sms = active *
+	                                                           fmax(error, PROFILED_ERROR_MIN)};
+	ret->warps_per_sm = per(sums->warps, cycles);
+	ret->tensor_share = per(sums->tensor, cycles);
+	ret->dram_bytes_per_ns = per(sums->dram_bytes, (double)sums->time_ns);
+	ret->clock_mhz = clock * 1e3;
+}
+
+/* ---- sampled */
+
+static void sampled_side(const struct wt_fold_result *result, struct side *ret)
+{
+	static const char *const reasons[] = {
+	        [WT_FOLD_MEASURED] = NULL,
+	        [WT_FOLD_FEW] = "too few of its launches met samples",
+	        [WT_FOLD_INSEPARABLE] = "it always meets the samples as others do",
+	        [WT_FOLD_JOINT] = "it hardly ran by itself",
+	};
+
+	*ret = (struct side){
+	        .is_there = result->launches > 0,
+	        .is_measured = result->verdict == WT_FOLD_MEASURED && result->time_ns > 0,
+	        .reason = reasons[result->verdict],
+	        .launches = result->launches,
+	        .time_ns = result->time_ns,
+	        .joint_time_ns = result->joint_time_ns,
+	        .joint_active_sms = result->joint_time_ns ? result->joint_active_sms : -1,
+	        .joint_error_sms = result->joint_time_ns ? result->joint_error_sms : -1,
+	        .warps_per_sm = result->mean[WT_FOLD_WARPS],
+	        .tensor_share = result->mean[WT_FOLD_TENSOR],
+	        .dram_bytes_per_ns = result->mean[WT_FOLD_DRAM],
+	        .clock_mhz = per(result->mean[WT_FOLD_CLOCK], 1e-3),
+	        .measured = {.evidence = WT_EVIDENCE_SAMPLED,
+	                     .active_sms = result->active_sms,
+	                     .error_sms = result->error_sms},
+	};
+	if (!ret->is_measured && !ret->reason)
+		ret->reason = reasons[WT_FOLD_FEW];
+}
+
+/* ---- rows of `measured` */
+
+static enum wt_bound bound_of(const struct side *side, const struct wt_device *device)
+{
+	double peak = wt_evidence_dram_peak(device->mem_clock_khz, device->mem_bus_bits);
+	double tensor = -1, dram = -1;
+
+	if (side->tensor_share >= 0 && side->measured.active_sms > 0)
+		tensor = side->tensor_share * device->sm_count / side->measured.active_sms;
+	if (side->dram_bytes_per_ns >= 0 && peak > 0)
+		dram = side->dram_bytes_per_ns / peak;
+	return wt_evidence_bound(tensor, dram, -1);
+}
+
+static int bind_real(sqlite3_stmt *s, int at, bool is_known, double value)
+{
+	return is_known && isfinite(value) ? sqlite3_bind_double(s, at, value)
+	                                   : sqlite3_bind_null(s, at);
+}
+
+static int write_row(struct wt_run *run, const struct wt_config *config, const struct side *side,
+                     bool is_used, bool do_sides_disagree)
+{
+	static const char *const forms[WT_WAVE_FORM_MAX] = {
+	        [WT_WAVE_INDEPENDENT] = "independent",
+	        [WT_WAVE_SHARED] = "shared",
+	        [WT_WAVE_JITTER] = "jitter",
+	        [WT_WAVE_GROUPED] = "grouped",
+	};
+	const struct wt_device *device = wt_configs_device_of(run, config->key.device_id);
+	struct wt_wave_launch launch = config->launch;
+	sqlite3_stmt *s = run->statement[WT_SQL_MEASURED];
+	struct wt_evidence_rates rates = {0};
+	bool is_known = side->is_measured;
+	struct wt_wave_result model;
+	int code;
+
+	if (is_known) {
+		launch.duration_ns = side->time_ns / side->launches;
+		wt_wave_judge(&launch, &model);
+		wt_evidence_split(&model, launch.duration_ns, device->sm_count,
+		                  wt_evidence_ramp_ns(device->cc_major, device->cc_minor),
+		                  &side->measured, &rates);
+	}
+	code = wt_db_bind(s, "ititii", config->config_id,
+	                  wt_evidence_name(side->measured.evidence == WT_EVIDENCE_PROFILED
+	                                           ? WT_EVIDENCE_PROFILED
+	                                           : WT_EVIDENCE_SAMPLED),
+	                  (int64_t)is_used, side->reason, side->launches, side->time_ns);
+	{
+		const double values[] = {rates.active_sms,    side->measured.error_sms,
+		                         rates.underfill_sms, rates.wave_sms,
+		                         rates.wave_max_sms,  rates.straggle_sms,
+		                         rates.ramp_sms};
+
+		for (int i = 0; i < 7 && code == SQLITE_OK; i++)
+			code = bind_real(s, 7 + i, is_known, values[i]);
+	}
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int(s, 14, is_known && (rates.disagrees || do_sides_disagree));
+	{
+		const double values[] = {side->warps_per_sm, side->tensor_share,
+		                         side->dram_bytes_per_ns, side->clock_mhz};
+
+		for (int i = 0; i < 4 && code == SQLITE_OK; i++)
+			code = bind_real(s, 15 + i, is_known && values[i] >= 0, values[i]);
+	}
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 19,
+		                         is_known ? wt_bound_name(side->measured.bound) : NULL, -1,
+		                         SQLITE_STATIC);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 20,
+		                         is_known && rates.has_form ? forms[rates.form] : NULL, -1,
+		                         SQLITE_STATIC);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 21, side->joint_time_ns);
+	if (code == SQLITE_OK)
+		code = bind_real(s, 22, side->joint_active_sms >= 0, side->joint_active_sms);
+	if (code == SQLITE_OK)
+		code = bind_real(s, 23, side->joint_error_sms >= 0, side->joint_error_sms);
+	if (code == SQLITE_OK) {
+		sqlite3_step(s);
+		code = sqlite3_reset(s);
+	}
+	return wt_store_check(run, code);
+}
+
+static int write_config(struct wt_run *run, const struct wt_config *config, struct side *sampled,
+                        struct side *profiled)
+{
+	const struct wt_device *device = wt_configs_device_of(run, config->key.device_id);
+	const struct wt_evidence_measured *used;
+	bool do_disagree = false;
+	int err = 0;
+
+	sampled->measured.bound = bound_of(sampled, device);
+	profiled->measured.bound = bound_of(profiled, device);
+	used = wt_evidence_choose(sampled->is_measured ? &sampled->measured : NULL,
+	                          profiled->is_measured ? &profiled->measured : NULL,
+	                          device->sm_count, &do_disagree);
+	if (sampled->is_there)
+		err = write_row(run, config, sampled, used == &sampled->measured, do_disagree);
+	if (!err && profiled->is_there)
+		err = write_row(run, config, profiled, used == &profiled->measured, do_disagree);
+	return err;
+}
+
+/* ---- rows of `measured_profile` and `fold` */
+
+static int write_profile(struct wt_run *run, int64_t config_id, const struct wt_fold *fold,
+                         uint32_t dense, uint32_t bins)
+{
+	double *active = malloc(2 * (size_t)bins * sizeof(*active));
+	int err = active ? 0 : -ENOMEM;
+
+	if (!err)
+		wt_fold_profile(fold, dense, active, active + bins);
+	for (uint32_t i = 0; i < bins && !err; i++)
+		err = wt_store_run(run, WT_SQL_MEASURED_PROFILE, "iirr", config_id, (int64_t)i,
+		                   active[i], active[bins + i]);
+	free(active);
+	return err;
+}
+
+static const char *fold_reason(const struct wt_device_fold *device, enum wt_fold_state state)
+{
+	if (device->is_broken)
+		return "wavetapd had no memory for it";
+	switch (state) {
+	case WT_FOLD_OK:
+		return NULL;
+	case WT_FOLD_NO_SAMPLES:
+		return "too few samples in which kernels ran";
+	case WT_FOLD_NOT_ALIGNED:
+		return "no offset of the clocks fits the samples to the kernels";
+	default:
+		return "kernels of this run don't explain what the samples saw: others ran on the "
+		       "device";
+	}
+}
+
+static int write_fold(struct wt_run *run, const struct wt_device_fold *device,
+                      const struct wt_fold_summary *summary)
+{
+	sqlite3_stmt *s = run->statement[WT_SQL_FOLD];
+	bool is_aligned = summary->state == WT_FOLD_OK || summary->state == WT_FOLD_UNEXPLAINED;
+	int code = wt_db_bind(s, "in", device->device_id,
+	                      device->until_ns == INT64_MIN ? 0 : device->until_ns);
+
+	if (code == SQLITE_OK)
+		code = bind_real(s, 3, is_aligned, summary->offset_ns);
+	if (code == SQLITE_OK)
+		code = bind_real(s, 4, is_aligned, summary->offset_error_ns);
+	if (code == SQLITE_OK)
+		code = bind_real(s, 5, is_aligned, summary->residual);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 6, summary->samples_used);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 7, summary->samples_skipped + device->skipped);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 8, llround(summary->active_sm_ns));
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(s, 9, llround(summary->explained_sm_ns));
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 10, fold_reason(device, summary->state), -1,
+		                         SQLITE_STATIC);
+	if (code == SQLITE_OK) {
+		sqlite3_step(s);
+		code = sqlite3_reset(s);
+	}
+	return wt_store_check(run, code);
+}
+
+/* Configurations of one device: those that samples saw, and those that were profiled. */
+static int write_device(struct wt_run *run, int64_t device_id, struct wt_device_fold *device,
+                        const struct sums *sums)
+{
+	struct wt_fold_summary summary = {.state = WT_FOLD_NO_SAMPLES};
+	double clock = clock_of(run, device_id);
+	int err = 0;
+
+	if (device) {
+		if (device->has_kernels && !device->is_broken)
+			wt_fold_summary(device->fold, &summary);
+		err = write_fold(run, device, &summary);
+	}
+	for (size_t i = 0; i < run->configs_count && !err; i++) {
+		const struct wt_config *config = &run->configs[i];
+		struct wt_fold_result result = {0};
+		struct side sampled, profiled;
+		uint32_t dense;
+
+		if (config->key.device_id != device_id)
+			continue;
+		dense = device && summary.state == WT_FOLD_OK ? wt_map_get(&device->dense_of, i + 1)
+		                                              : WT_MAP_NONE;
+		if (dense != WT_MAP_NONE)
+			wt_fold_result(device->fold, dense, &result);
+		sampled_side(&result, &sampled);
+		profiled_side(&sums[i], clock, &profiled);
+		err = write_config(run, config, &sampled, &profiled);
+		if (!err && sampled.is_measured && result.bins)
+			err = write_profile(run, config->config_id, device->fold, dense,
+			                    result.bins);
+	}
+	return err;
+}
+
+int wt_measured_save(struct wt_run *run)
+{
+	static const char clear_sql[] =
+	        "DELETE FROM fold; DELETE FROM measured; DELETE FROM measured_profile";
+	const struct wt_folds *folds = run->folds;
+	struct sums *sums = calloc(run->configs_count + 1, sizeof(*sums));
+	int err = sums ? wt_store_check(run, sqlite3_exec(run->db, clear_sql, NULL, NULL, NULL))
+	               : -ENOMEM;
+
+	for (size_t i = 0; i < folds->profiled_count && !err; i++)
+		add_launch(&sums[folds->profiled[i].config_idx], &folds->profiled[i]);
+	for (size_t i = 0; i < run->gpus_count && !err; i++) {
+		struct wt_device_fold *device = folds->devices;
+
+		while (device && device->device_id != run->gpus[i].device_id)
+			device = device->next;
+		err = write_device(run, run->gpus[i].device_id, device, sums);
+	}
+	free(sums);
+	return err;
+}

@@ -1,0 +1,47 @@
+#!/bin/sh
+# What samples of a simulated device, folded over its kernels, say of each configuration, against what
+# the device did; the same from recordings; check and analyze of such a run.
+. "$top_srcdir/tests/e2e/lib.sh"
+
+fake=$top_builddir/tests/fake
+export WTFAKE_PM="$work/pm" WTFAKE_COUNTERS="$work/counters" WAVETAP_SAMPLER="$top_builddir/wavetap-sampler"
+
+WTFAKE_TRUTH="$work/truth" "$wavetap" run --name folded --record "$work/records" -- \
+  "$fake/app_demo" --seconds 4 >"$work/out" 2>"$work/err"
+settle
+run=$(run_file)
+
+is "$(sql "SELECT count(*), sum(reason IS NULL), sum(explained_sm_ns > 0.9 * active_sm_ns) FROM fold")" "1|1|1" "the device's samples are explained"
+sqlite3 -batch :memory: "
+  ATTACH '$run' AS run;
+  CREATE TABLE kernel AS SELECT value ->> 'kernel' AS name, value ->> 'busy_sm_ns' AS busy,
+      (value ->> 'record_end_ns') - (value ->> 'record_start_ns') AS ns
+    FROM json_each('[' || replace(rtrim(readfile('$work/truth'), char(10)), char(10), ',') || ']') WHERE value ->> 'kernel' IS NOT NULL;
+  CREATE TABLE truth AS SELECT name, 1.0 * sum(busy) / sum(ns) AS active FROM kernel GROUP BY name;
+  SELECT t.name, round(t.active, 2), round(m.active_sms, 2), round(m.active_error_sms, 2),
+      abs(m.active_sms - t.active) < 2 * m.active_error_sms + 2, m.is_used
+    FROM truth t JOIN run.kernel k USING (name) JOIN run.config USING (kernel_id) JOIN run.measured m USING (config_id)
+    WHERE m.evidence = 'sampled' AND m.reason IS NULL" >"$work/measured"
+sed 's/^/# /' "$work/measured"
+ok "most configurations are measured" [ "$(wc -l <"$work/measured")" -ge 5 ]
+is "$(grep -vc '|1|[01]$' "$work/measured")" 0 "each is within its error of what the device did"
+ok "some stand before the model" [ "$(grep -c '|1$' "$work/measured")" -ge 3 ]
+is "$(sql "SELECT count(*) FROM measured WHERE reason IS NULL AND abs(active_sms + underfill_sms + wave_sms + straggle_sms + ramp_sms - 132) > 1e-6")" 0 \
+  "rates sum to the SMs"
+is "$(sql "SELECT count(*) > 0 FROM measured_profile")" 1 "there are profiles"
+ok "unequal blocks are straggle" [ "$(sql "SELECT straggle_sms > 50 FROM measured JOIN config USING (config_id) JOIN kernel USING (kernel_id) WHERE name LIKE '%uneven%'")" = 1 ]
+
+"$wavetap" check "$run" >"$work/out" 2>&1
+is "$?" 0 "check finds it sound: $(tail -n 1 "$work/out")"
+cp "$run" "$work/again.db"
+"$wavetap" analyze -r "$work/again.db" --csv >"$work/out" 2>&1
+is "$?|$(grep '^measured,' "$work/out" | cut -d, -f3)" "0|0" "analyze derives the same"
+
+is "$(find "$work/records" -name '*.wtrec' | wc -l)" 2 "program and sampler have a recording each"
+"$wavetap" import -o "$work/imported.db" "$work"/records/*.wtrec >"$work/out" 2>&1
+is "$?" 0 "both are imported"
+for table in sampler sample_chunk sm_bucket gpu_state fold measured measured_profile; do
+  is "$(sqlite3 "$run" "ATTACH '$work/imported.db' AS i; SELECT (SELECT count(*) FROM (SELECT * FROM main.$table EXCEPT SELECT * FROM i.$table)),
+    (SELECT count(*) FROM main.$table) - (SELECT count(*) FROM i.$table)")" "0|0" "$table is as it was live"
+done
+done_testing

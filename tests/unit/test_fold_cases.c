@@ -1,0 +1,528 @@
+/*
+ * test_fold_cases.c - folding where things are not plain: overlaps, holes, long and rare kernels, others'
+ * work, clocks that drift, little memory; and what must not be answered. Against simulated truth.
+ */
+#include <errno.h>
+#include <math.h>
+#include <time.h>
+
+#include "tests/tap.h"
+#include "tests/unit/fold_sim.h"
+
+#define PART 2000
+
+static struct wt_fold *fold_new(const struct wt_fold_options *options)
+{
+	struct wt_fold *fold;
+
+	if (wt_fold_create(options, &fold))
+		abort();
+	return fold;
+}
+
+/* Folds, and looks; the caller destroys. */
+static struct wt_fold *fold_sim(const char *name, struct fold_sim *sim, size_t part,
+                                const struct wt_fold_options *options,
+                                struct sim_outcome *ret_outcome)
+{
+	struct wt_fold *fold = fold_new(options);
+
+	if (sim_fold(sim, fold, part) || wt_fold_solve(fold))
+		abort();
+	*ret_outcome = sim_look(name, sim, fold);
+	return fold;
+}
+
+static void shapes(struct fold_sim *sim)
+{
+	for (size_t i = 0; i < sim->config_count; i++)
+		sim_shape(sim, i, 2 + (int)(i % 6));
+}
+
+/* Kernels of 5 to 40 us in random order. */
+static double some_work(struct fold_sim *sim, double now_ns, int count, size_t first,
+                        size_t configs)
+{
+	for (int i = 0; i < count; i++) {
+		size_t config = first + (size_t)(sim_uniform(sim) * (double)configs);
+		double length_ns = 5000 + 35000 * (double)(config - first) / (double)configs;
+
+		now_ns = sim_launch(sim, config, now_ns + 700 + 600 * sim_uniform(sim),
+		                    length_ns * (1 + 0.01 * sim_normal(sim)));
+	}
+	return now_ns;
+}
+
+static void is_honest(const struct sim_outcome *outcome, const char *name)
+{
+	is_i64(outcome->summary.state, WT_FOLD_OK, name);
+	ok((double)outcome->within >= 0.9 * (double)outcome->measured,
+	   "%s: nine of ten within their errors", name);
+	ok(outcome->worst < 4, "%s: none wide of its error", name);
+}
+
+/* ---- overlap */
+
+/* What runs, every 10 ns: an account of its own. */
+struct grid {
+	size_t count;
+	uint8_t *running; /* kernels */
+	uint8_t *which; /* sum of 1 << config */
+	double *active;
+};
+
+static void grid_add(struct grid *grid, const struct fold_sim *sim)
+{
+	for (size_t i = 0; i < sim->kernel_count; i++)
+		for (size_t t = (size_t)(sim->kernels[i].start_ns / 10);
+		     t < (size_t)(sim->kernels[i].end_ns / 10) && t < grid->count; t++) {
+			grid->running[t]++;
+			grid->which[t] |= (uint8_t)(1 << sim->kernels[i].config);
+		}
+	for (size_t i = 0; i < sim->piece_count; i++)
+		for (size_t t = (size_t)(sim->pieces[i].start_ns / 10);
+		     t < (size_t)(sim->pieces[i].end_ns / 10) && t < grid->count; t++)
+			grid->active[t] += sim->pieces[i].active;
+}
+
+static void two_streams(void)
+{
+	double now_ns = 100000, other_ns = 2000000, joint_ns, alone_ns;
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+	struct grid grid;
+
+	sim_init(&sim, 4, 11);
+	shapes(&sim);
+	for (size_t i = 0; i < 4; i++)
+		for (int part = 0; part < sim.configs[i].parts; part++)
+			sim.configs[i].active[part] /= 2; /* both fit */
+	while (now_ns < 400e6) {
+		size_t config = (size_t)(sim_uniform(&sim) * 3);
+
+		now_ns = sim_launch(&sim, config, now_ns + 1000, 8000 + 9000 * (double)config);
+	}
+	while (other_ns < 400e6) /* a second stream, now and then */
+		other_ns = sim_launch(&sim, 3, other_ns + 60000 * sim_uniform(&sim), 30000);
+	sim_sample(&sim, 0, 400e6, 50000, 0, 0);
+	fold = fold_sim("two streams", &sim, PART, NULL, &outcome);
+	is_i64(outcome.summary.state, WT_FOLD_OK, "two streams are explained");
+
+	grid.count = 40000000;
+	grid.running = calloc(grid.count, 1);
+	grid.which = calloc(grid.count, 1);
+	grid.active = calloc(grid.count, sizeof(*grid.active));
+	grid_add(&grid, &sim);
+	for (size_t i = 0; i < 4; i++) {
+		double alone = 0, joint = 0;
+		struct wt_fold_result result;
+
+		alone_ns = joint_ns = 0;
+		for (size_t t = 0; t < grid.count; t++) {
+			if (!(grid.which[t] >> i & 1))
+				continue;
+			if (grid.running[t] == 1) {
+				alone_ns += 10;
+				alone += 10 * grid.active[t];
+			} else {
+				joint_ns += 10;
+				joint += 10 * grid.active[t];
+			}
+		}
+		wt_fold_result(fold, (uint32_t)i, &result);
+		printf("# %zu: alone %.2f of %.2f ms, %.2f +- %.2f SMs, true %.2f; joint %.2f of "
+		       "%.2f ms, %.2f "
+		       "+- %.2f, true %.2f\n",
+		       i, (double)result.time_ns / 1e6, alone_ns / 1e6, result.active_sms,
+		       result.error_sms, alone / alone_ns, (double)result.joint_time_ns / 1e6,
+		       joint_ns / 1e6, result.joint_active_sms, result.joint_error_sms,
+		       joint / joint_ns);
+		is_near((double)result.time_ns / alone_ns, 1, 0.01, "its time alone");
+		is_near((double)result.joint_time_ns / joint_ns, 1, 0.01, "and beside others");
+		is_near(result.active_sms, alone / alone_ns, fmax(result.error_sms, 1.5), "alone");
+		is_near(result.joint_active_sms, joint / joint_ns,
+		        fmax(result.joint_error_sms, 1.5), "beside others");
+	}
+	free(grid.running);
+	free(grid.which);
+	free(grid.active);
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
+/* Each starts 150 ns before the other ends: no concurrency. One is never alone: joint. */
+static void chains(void)
+{
+	struct wt_fold_result result;
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+	double now_ns = 100000;
+
+	sim_init(&sim, 6, 12);
+	shapes(&sim);
+	for (int i = 0; i < 12000; i++) {
+		size_t config = (size_t)(sim_uniform(&sim) * 4);
+		double start_ns = now_ns + (i % 4 ? -150 : 2000 * sim_uniform(&sim));
+
+		now_ns = sim_launch(&sim, config, start_ns, 9000 + 5000 * (double)config);
+	}
+	for (int i = 0; i < 2000; i++) {
+		double start_ns = now_ns + 3000 + 5000 * sim_uniform(&sim);
+
+		now_ns = sim_launch(&sim, 4, start_ns, 30000);
+		sim_launch(&sim, 5, start_ns + 10000, 7000);
+	}
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	fold = fold_sim("chains", &sim, PART, NULL, &outcome);
+	is_i64(outcome.summary.state, WT_FOLD_OK, "a chain is explained");
+	for (uint32_t i = 0; i < 4; i++) {
+		wt_fold_result(fold, i, &result);
+		ok(result.verdict == WT_FOLD_MEASURED && result.joint_time_ns == 0,
+		   "%u overlaps a little: by itself", i);
+		/* Where two overlap, each has half of the time, and all of its activity. */
+		is_near(result.active_sms * (double)result.time_ns / sim.configs[i].active_sm_ns, 1,
+		        fmax(0.01, result.error_sms / result.active_sms), "as active as it was");
+	}
+	wt_fold_result(fold, 5, &result);
+	ok(result.verdict == WT_FOLD_JOINT && result.time_ns == 0 &&
+	           result.joint_time_ns > 13000000,
+	   "one that is never alone is joint");
+	is_i64(result.launches, 2000, "and was seen");
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
+/* ---- unusual kernels */
+
+static void long_and_rare(void)
+{
+	struct sim_outcome outcome;
+	struct wt_fold_result result;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+	double now_ns = 100000;
+
+	sim_init(&sim, 20, 13);
+	shapes(&sim);
+	for (int i = 0; i < 50; i++) {
+		now_ns = some_work(&sim, now_ns, 150, 0, 8);
+		now_ns = sim_launch(&sim, 8, now_ns + 1500, 10e6); /* 10 ms */
+		if (i % 4 == 2 && i / 4 < 10) /* once each */
+			now_ns = sim_launch(&sim, 10 + (size_t)(i / 4), now_ns + 1000, 25000);
+		if (i == 40)
+			now_ns = sim_launch(&sim, 9, now_ns + 1000, 3e6); /* long, once */
+	}
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	fold = fold_sim("long and rare", &sim, PART, NULL, &outcome);
+	is_honest(&outcome, "long and rare");
+	for (uint32_t i = 8; i < 10; i++) {
+		wt_fold_result(fold, i, &result);
+		is_near(result.active_sms, sim_truth(&sim, i), 0.01 * sim_truth(&sim, i),
+		        "a long kernel within 1 %");
+	}
+	wt_fold_result(fold, 12, &result);
+	printf("# seen once: %.1f +- %.1f, true %.1f, %u bins\n", result.active_sms,
+	       result.error_sms, sim_truth(&sim, 12), result.bins);
+	is_i64(result.launches, 1, "one launch");
+	is_near(result.active_sms, sim_truth(&sim, 12), result.error_sms, "is within its error");
+	ok(result.bins <= 2, "of few bins");
+	wt_fold_result(fold, 77777, &result);
+	is_i64(result.launches, 0, "one that never was");
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
+static void varying(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	double now_ns = 100000;
+
+	sim_init(&sim, 8, 14);
+	shapes(&sim);
+	for (int i = 0; i < 16000; i++) {
+		size_t config = (size_t)(sim_uniform(&sim) * 8);
+
+		sim.configs[config].varies = 0.1;
+		now_ns = sim_launch(&sim, config, now_ns + 1000 + 500 * sim_uniform(&sim),
+		                    (10000 + 4000 * (double)config) *
+		                            (0.6 + 0.8 * sim_uniform(&sim)));
+	}
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("varying", &sim, PART, NULL, &outcome));
+	is_honest(&outcome, "varying durations and activity");
+	is_i64(outcome.measured, 8, "all measured");
+	sim_free(&sim);
+}
+
+/* ---- samples */
+
+/* Bursts of samples, holes between them; in parts of odd sizes; and a clock that drifts by 2 us. */
+static void holes_and_drift(void)
+{
+	struct wt_fold_result result, again;
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+	double end_ns;
+
+	sim_init(&sim, 10, 15);
+	shapes(&sim);
+	end_ns = some_work(&sim, 100000, 40000, 0, 10);
+	sim.offset_ns = 4000;
+	sim.drift = 2000 / end_ns;
+	for (double now_ns = 50000; now_ns + 60e6 < end_ns; now_ns += 60e6)
+		sim_sample(&sim, now_ns, now_ns + 37e6, 50000, 0, 0);
+	fold = fold_sim("holes and drift", &sim, 333, NULL, &outcome);
+	is_honest(&outcome, "holes and drift");
+	is_i64(outcome.measured, 10, "all measured");
+	ok(outcome.summary.offset_error_ns > 1000, "the drift is in the offset's error");
+	wt_fold_result(fold, 3, &result);
+	ok((double)result.launches < 0.75 * sim.configs[3].launches &&
+	           (double)result.launches > 0.55 * sim.configs[3].launches,
+	   "launches in holes are not counted, others once");
+	is_near((double)result.time_ns / (double)result.launches /
+	                (sim.configs[3].time_ns / sim.configs[3].launches),
+	        1, 0.01, "and their time is that of samples");
+	if (wt_fold_solve(fold))
+		abort();
+	wt_fold_result(fold, 3, &again);
+	is_near(again.active_sms, result.active_sms, 0.01, "solved again, it is the same");
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
+/* Channels: in all samples, in some, in none. The clock is a mean by time. */
+static void channels(void)
+{
+	struct wt_fold_result result;
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+	double end_ns;
+
+	sim_init(&sim, 5, 16);
+	shapes(&sim);
+	end_ns = some_work(&sim, 100000, 8000, 0, 5);
+	sim_sample(&sim, 0, end_ns, 50000, 0, 0);
+	for (size_t i = 0; i < sim.sample_count; i++) {
+		double *mean = sim.samples[i].mean;
+
+		mean[WT_FOLD_WARPS] = mean[WT_FOLD_ACTIVE] / 4;
+		mean[WT_FOLD_DRAM] = mean[WT_FOLD_ACTIVE] * 20;
+		mean[WT_FOLD_DRAM] = i / 1000 % 2 ? -1 : mean[WT_FOLD_DRAM]; /* now and then */
+		mean[WT_FOLD_CLOCK] = 1.98;
+	}
+	fold = fold_sim("channels", &sim, PART, NULL, &outcome);
+	for (uint32_t i = 0; i < 5; i++) {
+		wt_fold_result(fold, i, &result);
+		is_near(result.mean[WT_FOLD_WARPS], result.active_sms / 4, 0.1, "warps");
+		is_near(result.mean[WT_FOLD_DRAM], result.active_sms * 20, 30, "bytes");
+		ok(result.error[WT_FOLD_WARPS] > 0 &&
+		           result.error[WT_FOLD_WARPS] < 0.05 * result.mean[WT_FOLD_WARPS],
+		   "with an error");
+		ok(result.mean[WT_FOLD_TENSOR] < 0, "in no sample: not known");
+		is_near(result.mean[WT_FOLD_CLOCK], 1.98, 1e-9, "clock");
+	}
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
+/* ---- what must not be answered */
+
+static void foreign(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	double end_ns;
+
+	sim_init(&sim, 6, 17);
+	shapes(&sim);
+	end_ns = some_work(&sim, 100000, 8000, 0, 6);
+	for (double now_ns = 0; now_ns < end_ns; now_ns += 400000 * sim_uniform(&sim))
+		sim_foreign(&sim, now_ns, now_ns + 90000 * sim_uniform(&sim), 60);
+	sim_sample(&sim, 0, end_ns, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("foreign", &sim, PART, NULL, &outcome));
+	is_i64(outcome.summary.state, WT_FOLD_UNEXPLAINED, "somebody else's kernels: no answer");
+	sim_free(&sim);
+}
+
+/* After some work that gives an offset: six kernels that always meet the samples alike. */
+static void locked(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+	size_t inseparable = 0;
+	double now_ns;
+
+	sim_init(&sim, 12, 18);
+	sim.record_noise_ns = 0;
+	shapes(&sim);
+	now_ns = some_work(&sim, 100000, 12000, 0, 6);
+	now_ns = ceil(now_ns / 50000) * 50000 + 200000;
+	for (int i = 0; i < 4000; i++)
+		for (size_t k = 0; k < 6; k++)
+			sim_launch(&sim, 6 + k, now_ns + i * 100000 + (double)k * 16000 + 300,
+			           14000);
+	sim_sample(&sim, 0, now_ns + 4000 * 100000, 50000, 0, 0);
+	fold = fold_sim("locked", &sim, PART, NULL, &outcome);
+	is_honest(&outcome, "locked");
+	for (uint32_t i = 0; i < 12; i++) {
+		struct wt_fold_result result;
+
+		wt_fold_result(fold, i, &result);
+		if (i < 6)
+			is_i64(result.verdict, WT_FOLD_MEASURED, "in random order: measured");
+		else
+			inseparable += result.verdict == WT_FOLD_INSEPARABLE;
+	}
+	is_i64(inseparable, 6, "locked to the samples: inseparable");
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
+/* One period fits like the next, and says the same: the least offset, and an answer. */
+static void shifted(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+
+	sim_init(&sim, 3, 19);
+	for (size_t i = 0; i < 3; i++) {
+		sim.configs[i].parts = 1;
+		sim.configs[i].active[0] = 30 + 40 * (double)i;
+	}
+	for (int i = 0; i < 30000; i++)
+		sim_launch(&sim, (size_t)i % 3, 10000.0 * i, 9000);
+	sim_sample(&sim, 10e6, 290e6, 47000, 0, 0);
+	wt_fold_destroy(fold_sim("shifted", &sim, PART, NULL, &outcome));
+	is_honest(&outcome, "offsets a period apart");
+	is_near(outcome.summary.offset_ns, 0, 200, "the least one");
+	sim_free(&sim);
+}
+
+/* Kernels alike but for what they keep active, in an order that samples can't tell from its shifts. */
+static void ambiguous(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+
+	sim_init(&sim, 5, 22);
+	sim.record_noise_ns = 0;
+	for (size_t i = 0; i < 5; i++) {
+		sim.configs[i].parts = 1;
+		sim.configs[i].active[0] = 30 + 20 * (double)i;
+	}
+	for (int i = 0; i < 60000; i++)
+		sim_launch(&sim, (size_t)i % 5, 10000.0 * i + 500, 9000);
+	sim_sample(&sim, 10e6, 590e6, 50000, 0, 0); /* its period */
+	wt_fold_destroy(fold_sim("ambiguous", &sim, PART, NULL, &outcome));
+	ok(outcome.summary.state == WT_FOLD_NOT_ALIGNED || outcome.measured == 0,
+	   "samples that are all the same: no answer");
+	sim_free(&sim);
+}
+
+static void nothing(void)
+{
+	const struct wt_fold_kernel wrong[2] = {{2000, 3000, 0}, {1000, 1500, 0}};
+	const struct wt_fold_sample samples[2] = {{0, 1000, {0}}, {500, 1500, {0}}};
+	struct wt_fold_options options = {.sm_count = 0};
+	struct wt_fold *fold = fold_new(NULL), *none = NULL;
+	struct wt_fold_summary summary;
+	struct wt_fold_result result;
+
+	is_i64(wt_fold_create(&options, &none), -EINVAL, "no SMs");
+	is_i64(wt_fold_add(fold, wrong, 2, samples, 1), -EINVAL, "kernels out of order");
+	is_i64(wt_fold_add(fold, NULL, 0, samples, 2), -EINVAL, "samples out of order");
+	is_i64(wt_fold_add(fold, wrong, 1, samples, 1), 0, "one sample");
+	is_i64(wt_fold_solve(fold), 0, "is nothing to solve");
+	wt_fold_summary(fold, &summary);
+	is_i64(summary.state, WT_FOLD_NO_SAMPLES, "too few samples");
+	wt_fold_result(fold, 0, &result);
+	ok(result.launches == 0 && result.verdict == WT_FOLD_FEW && result.mean[WT_FOLD_ACTIVE] < 0,
+	   "and nothing known");
+	wt_fold_destroy(fold);
+	wt_fold_destroy(NULL);
+}
+
+/* ---- memory */
+
+static void little_memory(void)
+{
+	struct wt_fold_options options = {.sm_count = 132, .bytes_max = 700000};
+	struct sim_outcome outcome, twice;
+	struct fold_sim sim;
+	double now_ns;
+
+	sim_init(&sim, 220, 20);
+	shapes(&sim);
+	now_ns = some_work(&sim, 100000, 20000, 0, 20);
+	now_ns = some_work(&sim, now_ns, 6000, 20, 200);
+	now_ns = some_work(&sim, now_ns, 3000, 0, 20);
+	sim_sample(&sim, 0, now_ns, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("little memory", &sim, PART, &options, &outcome));
+	is_i64(outcome.summary.state, WT_FOLD_OK, "little memory: still explained");
+	ok(outcome.summary.bytes < 1500000, "within a limit");
+	ok(outcome.worst < 4, "what is said to be known is");
+	wt_fold_destroy(fold_sim("enough memory", &sim, PART, NULL, &outcome));
+	is_honest(&outcome, "enough memory");
+	now_ns = some_work(&sim, now_ns + 1000, 20000, 0, 20);
+	sim_sample(&sim, (double)sim.samples[sim.sample_count - 1].end_ns, now_ns, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("twice as long", &sim, PART, NULL, &twice));
+	ok((double)twice.summary.bytes < 1.05 * (double)outcome.summary.bytes,
+	   "a longer run takes no more");
+	sim_free(&sim);
+}
+
+static double cpu_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void thousands(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	double now_ns = 100000, begin_s;
+
+	sim_init(&sim, 3000, 21);
+	shapes(&sim);
+	for (int step = 0; step < 60; step++)
+		for (size_t i = 0; i < 3000; i++)
+			now_ns = sim_launch(&sim, i, now_ns + 900 + 300 * sim_uniform(&sim),
+			                    4000 + (double)(i * 7919 % 3000) * 7);
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	begin_s = cpu_s();
+	wt_fold_destroy(fold_sim("3000 configurations", &sim, 20000, NULL, &outcome));
+	printf("# %zu samples, %zu kernels: %.1f s\n", sim.sample_count, sim.kernel_count,
+	       cpu_s() - begin_s);
+	is_honest(&outcome, "3000 configurations in a fixed order");
+	ok(outcome.measured + outcome.inseparable + outcome.few == 3000, "each has a verdict");
+	ok(outcome.measured > 1500, "most are measured");
+	ok(outcome.summary.bytes < 64u << 20, "in less than 64 MiB");
+	sim_free(&sim);
+}
+
+int main(void)
+{
+	two_streams();
+	chains();
+	long_and_rare();
+	varying();
+	holes_and_drift();
+	channels();
+	foreign();
+	locked();
+	shifted();
+	ambiguous();
+	nothing();
+	little_memory();
+	thousands();
+	return tap_done();
+}

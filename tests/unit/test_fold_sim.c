@@ -1,0 +1,164 @@
+/*
+ * test_fold_sim.c - folding of simulated programs, against their truth: results, their errors, and what
+ * must not be answered.
+ */
+#include <math.h>
+
+#include "tests/tap.h"
+#include "tests/unit/fold_sim.h"
+
+#define PART 2000 /* samples of a stretch */
+
+static struct wt_fold *fold_new(void)
+{
+	struct wt_fold *fold;
+
+	if (wt_fold_create(NULL, &fold))
+		abort();
+	return fold;
+}
+
+static struct sim_outcome run(const char *name, struct fold_sim *sim)
+{
+	struct wt_fold *fold = fold_new();
+	struct sim_outcome outcome;
+
+	if (sim_fold(sim, fold, PART) || wt_fold_solve(fold))
+		abort();
+	outcome = sim_look(name, sim, fold);
+	wt_fold_destroy(fold);
+	return outcome;
+}
+
+static void is_honest(const struct sim_outcome *outcome, const char *name)
+{
+	is_i64(outcome->summary.state, WT_FOLD_OK, name);
+	ok((double)outcome->within >= 0.9 * (double)outcome->measured,
+	   "%s: nine of ten within their errors", name);
+	ok(outcome->worst < 3, "%s: none wide of its error", name);
+}
+
+/* Durations from low to high, in us, evenly on a logarithmic scale. */
+static double duration_ns(size_t config, size_t configs, double low, double high)
+{
+	return 1000 * low *
+	       pow(high / low, (double)config / (double)(configs > 1 ? configs - 1 : 1));
+}
+
+/* ---- programs */
+
+static void random_order(void)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	double now_ns = 100000;
+
+	sim_init(&sim, 20, 1);
+	sim.offset_ns = 9870;
+	for (size_t i = 0; i < 20; i++) {
+		sim_shape(&sim, i, 3 + (int)(i % 10));
+		sim.configs[i].varies = 0.02;
+	}
+	for (int i = 0; i < 40000; i++) {
+		size_t config = (size_t)(sim_uniform(&sim) * 20);
+
+		now_ns =
+		        sim_launch(&sim, config, now_ns + 900 + 300 * sim_uniform(&sim),
+		                   duration_ns(config, 20, 10, 50) * (1 + 0.02 * sim_normal(&sim)));
+	}
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	outcome = run("random order", &sim);
+	is_honest(&outcome, "random order");
+	is_i64(outcome.measured, 20, "all measured");
+	ok(outcome.median_error < 0.01, "errors of less than 1 %%");
+	is_near(outcome.summary.offset_ns, 9870, fmax(60, outcome.summary.offset_error_ns),
+	        "the offset is found");
+	sim_free(&sim);
+}
+
+/* Steps of many kernels in a fixed order. */
+static struct sim_outcome steps(const char *name, size_t configs, int count, double interval_ns,
+                                double other_ns, double jitter, double host, uint64_t seed)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	double now_ns = 200000;
+
+	sim_init(&sim, configs, seed);
+	sim.offset_ns = -1430;
+	for (size_t i = 0; i < configs; i++) {
+		sim_shape(&sim, i, 2 + (int)(i % 5));
+		sim.configs[i].varies = 0.01;
+	}
+	for (int step = 0; step < count; step++) {
+		for (size_t i = 0; i < configs; i++) {
+			size_t config = (i * 7919) % configs;
+
+			now_ns =
+			        sim_launch(&sim, config,
+			                   now_ns + 800 + (host > 0 ? host * sim_uniform(&sim) : 0),
+			                   duration_ns(config, configs, 3, 60) *
+			                           (1 + (host > 0 ? 0.01 * sim_normal(&sim) : 0)));
+		}
+		if (host > 0)
+			now_ns += 20000 * sim_uniform(&sim);
+	}
+	sim_sample(&sim, 0, now_ns + 200000, interval_ns, other_ns, jitter);
+	outcome = run(name, &sim);
+	sim_free(&sim);
+	return outcome;
+}
+
+static void fixed_order(void)
+{
+	struct sim_outcome outcome = steps("fixed order", 40, 1000, 50000, 0, 0, 300, 2);
+
+	is_honest(&outcome, "fixed order");
+	is_i64(outcome.measured, 40, "all measured");
+	outcome = steps("300 configurations", 300, 300, 50000, 0, 0, 300, 3);
+	is_honest(&outcome, "300 configurations");
+	ok(outcome.measured + outcome.inseparable >= 298, "measured, or said to be inseparable");
+	ok(outcome.measured >= 270, "most of them measured");
+}
+
+/* A step of exactly 500 us, and samples of 50: each sees the same again and again. */
+static void periodic(const char *name, double other_ns, double jitter, bool is_resolved)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+
+	sim_init(&sim, 12, 4);
+	sim.record_noise_ns = 0;
+	for (size_t i = 0; i < 12; i++)
+		sim_shape(&sim, i, 4);
+	for (int step = 0; step < 2000; step++) {
+		/* A start that tells the offset; all else never moves. */
+		double now_ns = 1000000 + step * 500000.0;
+
+		for (size_t i = 0; i < 12; i++)
+			now_ns = sim_launch(&sim, i, now_ns + 1000, 20000 + 2000 * (double)i);
+	}
+	sim_sample(&sim, 0, 1000000 + 2000 * 500000.0, 50000, other_ns, jitter);
+	outcome = run(name, &sim);
+	if (is_resolved) {
+		is_honest(&outcome, name);
+		is_i64(outcome.measured, 12, "all measured");
+	} else {
+		ok(outcome.summary.state == WT_FOLD_NOT_ALIGNED || outcome.measured < 12,
+		   "%s: not all can be known", name);
+		ok(outcome.worst < 1.5, "%s: what is said to be known is", name);
+		ok(outcome.summary.state != WT_FOLD_OK || outcome.inseparable >= 8,
+		   "%s: most are inseparable", name);
+	}
+	sim_free(&sim);
+}
+
+int main(void)
+{
+	random_order();
+	fixed_order();
+	periodic("periodic", 0, 0, false);
+	periodic("periodic, two intervals", 37000, 0, true);
+	periodic("periodic, jitter", 0, 0.3, true);
+	return tap_done();
+}

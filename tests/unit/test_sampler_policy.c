@@ -1,0 +1,254 @@
+/*
+ * test_sampler_policy.c - how often wavetap-sampler looks at a device, over simulated time; and how
+ * people write intervals.
+ */
+#include "daemon/sampler_policy.h"
+#include "schema/wt_sampling.h"
+#include "tests/tap.h"
+
+#define US UINT64_C(1000)
+#define SECOND UINT64_C(1000000000)
+
+/* ---- words */
+
+static void test_words(void)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} good[] = {{"auto", WT_SAMPLE_AUTO},
+	            {"off", 0},
+	            {"", 0},
+	            {"0", 0},
+	            {"5us", 5 * US},
+	            {"50us", 50 * US},
+	            {"100ms", 100000 * US},
+	            {"20000ns", 20 * US},
+	            {"0.1ms", 100 * US},
+	            {"12.5us", 12500},
+	            {"0.05ms", 50 * US}};
+	static const char *const bad[] = {
+	        "on",   "50",     "50 us", "4.9us", "101ms", "-5us",  "us",
+	        "5us5", "1..5ms", ".",     "1s",    "5uss",  "auto ", "99999999999999999999us"};
+	uint32_t launches = 0;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		uint64_t ns = 77;
+
+		ok(wt_sampling_parse(good[i].text, &ns) == 0 && ns == good[i].ns, "\"%s\" is %llu",
+		   good[i].text, (unsigned long long)good[i].ns);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		uint64_t ns = 77;
+
+		ok(wt_sampling_parse(bad[i], &ns) < 0 && ns == 77, "\"%s\" is nothing", bad[i]);
+	}
+	ok(wt_profile_parse("12", &launches) == 0 && launches == 12, "12 launches");
+	ok(wt_profile_parse("0", &launches) == 0 && launches == 0, "none");
+	ok(wt_profile_parse("1001", &launches) < 0 && wt_profile_parse("", &launches) < 0 &&
+	           wt_profile_parse("2x", &launches) < 0 && wt_profile_parse("-1", &launches) < 0,
+	   "what is no number of launches");
+	for (unsigned i = 0; i < WT_SAMPLER_MAX; i++)
+		ok(wt_sampler_text(i) && wt_sampler_text(i)[0], "state %u has words", i);
+	ok(!wt_sampler_text(WT_SAMPLER_MAX), "others have none");
+}
+
+/* ---- a device that is busy all the time, and a decoder that takes `cost_ns` a sample */
+
+struct simulation {
+	struct wt_sampler_policy policy;
+	uint64_t now_ns, sampled_ns, cpu_ns, fine_ns;
+	uint64_t last_ns, other_ns; /* intervals: of the last stretch, of that before it */
+	int bursts, repeats; /* two stretches in a row at one interval */
+};
+
+static void run_for(struct simulation *sim, uint64_t for_ns, uint64_t cost_ns)
+{
+	uint64_t end_ns = sim->now_ns + for_ns;
+
+	while (sim->now_ns < end_ns) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&sim->policy);
+		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns};
+
+		done.active_ns = plan.stretch_ns;
+		done.cpu_ns = done.samples * cost_ns;
+		sim->cpu_ns += done.cpu_ns;
+		sim->sampled_ns += plan.stretch_ns;
+		sim->fine_ns += plan.interval_ns <= 20 * US ? plan.stretch_ns : 0;
+		sim->now_ns += plan.stretch_ns + plan.pause_ns;
+		sim->bursts += plan.pause_ns > 0;
+		sim->repeats += plan.interval_ns == sim->last_ns;
+		sim->other_ns = sim->last_ns;
+		sim->last_ns = plan.interval_ns;
+		ok(wt_sampler_policy_learn(&sim->policy, &done), "goes on at %llu ns",
+		   (unsigned long long)plan.interval_ns);
+	}
+}
+
+static void test_auto(void)
+{
+	struct simulation sim = {0};
+
+	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_AUTO, false);
+	run_for(&sim, 29 * SECOND, 16 * US);
+	is_i64((int64_t)sim.sampled_ns, (int64_t)(29 * SECOND), "for half a minute without rests");
+	is_i64(sim.repeats, 0, "no interval comes twice in a row");
+	ok((sim.last_ns == 50 * US && sim.other_ns == 47 * US) ||
+	           (sim.last_ns == 47 * US && sim.other_ns == 50 * US),
+	   "50 and 47 us take turns");
+	ok(sim.cpu_ns < sim.sampled_ns * 36 / 100, "about a third of a core");
+	run_for(&sim, SECOND, 16 * US);
+	sim.sampled_ns = sim.fine_ns = sim.cpu_ns = 0;
+	sim.bursts = 0;
+	sim.now_ns = 0;
+	run_for(&sim, 600 * SECOND, 16 * US);
+	is_i64(sim.bursts, 60, "then a burst in ten seconds");
+	is_i64((int64_t)sim.fine_ns, (int64_t)(10 * SECOND / 4), "a short fine one a minute");
+	is_i64((int64_t)sim.sampled_ns, (int64_t)(50 * SECOND + 10 * SECOND / 4),
+	       "the others of a second");
+	ok(sim.cpu_ns < 600 * SECOND * 5 / 100, "a twentieth of a core");
+}
+
+static void test_cost(void)
+{
+	struct simulation sim = {0};
+
+	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_AUTO, false);
+	run_for(&sim, 3 * SECOND, 60 * US);
+	is_i64((int64_t)sim.policy.base_ns, 180 * US, "60 us a sample: every 180 us");
+	sim.cpu_ns = sim.sampled_ns = 0;
+	run_for(&sim, 5 * SECOND, 60 * US);
+	ok(sim.cpu_ns < sim.sampled_ns * 36 / 100, "which is a third of a core");
+	run_for(&sim, 3 * SECOND, 10 * US);
+	is_i64((int64_t)sim.policy.base_ns, 50 * US, "and back when it is cheap again");
+	run_for(&sim, 3 * SECOND, 5000 * US);
+	is_i64((int64_t)sim.policy.base_ns, 1000 * US, "no wider than a millisecond");
+}
+
+static void test_asked(void)
+{
+	struct simulation sim = {0};
+
+	wt_sampler_policy_init(&sim.policy, 20 * US, false);
+	run_for(&sim, 100 * SECOND, 60 * US);
+	is_i64((int64_t)sim.sampled_ns, (int64_t)(100 * SECOND), "20us: no rests");
+	is_i64(sim.repeats, 0, "and no interval twice in a row");
+	is_i64((int64_t)sim.policy.base_ns, 20 * US, "whatever it costs");
+	wt_sampler_policy_init(&sim.policy, WT_SAMPLE_INTERVAL_NS_MIN, false);
+	for (int i = 0; i < 4; i++)
+		ok(wt_sampler_policy_next(&sim.policy).interval_ns >= WT_SAMPLE_INTERVAL_NS_MIN,
+		   "never under the least");
+}
+
+/* Where samples begin in a period of a millisecond, to the microsecond. */
+static void test_blind_spots(void)
+{
+	static bool is_seen[1000];
+	struct wt_sampler_policy policy;
+	int seen = 0;
+
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, false);
+	for (int i = 0; i < 2; i++) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+
+		for (uint64_t at = 0; at < plan.stretch_ns; at += plan.interval_ns)
+			is_seen[at / US % 1000] = true;
+	}
+	for (int i = 0; i < 1000; i++)
+		seen += is_seen[i];
+	is_i64(seen, 1000, "every microsecond of a periodic program begins a sample");
+}
+
+/* Stretches with all metrics, which cost 64 us a sample, among those that cost 20. */
+static void test_rich(void)
+{
+	struct wt_sampler_policy policy;
+	uint64_t rich_ns = 0, all_ns = 0, last_rich_ns = 0;
+	int rich = 0, same = 0;
+
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, true);
+	for (int i = 0; i < 20; i++) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns};
+
+		done.cpu_ns = done.samples * (plan.is_rich ? 64 * US : 20 * US);
+		all_ns += plan.stretch_ns;
+		if (plan.is_rich) {
+			rich++;
+			rich_ns += plan.stretch_ns;
+			same += plan.interval_ns == last_rich_ns;
+			last_rich_ns = plan.interval_ns;
+			ok(plan.interval_ns >= 188 * US && i >= 2, "stretch %d is rich", i);
+		} else if (i > 0) {
+			ok(plan.interval_ns >= 56 * US && plan.interval_ns <= 60 * US,
+			   "the others take a third of a core");
+		}
+		ok(wt_sampler_policy_learn(&policy, &done), "goes on");
+	}
+	is_i64(rich, 3, "three of twenty");
+	is_i64(same, 0, "no interval twice in a row");
+	policy.active_ns = 60 * SECOND;
+	rich = 0;
+	for (int i = 0; i < 30; i++) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+
+		rich += plan.is_rich;
+		ok(!(plan.is_rich && policy.is_fine), "rich or fine");
+	}
+	is_i64(rich, 10, "every third burst");
+	wt_sampler_policy_init(&policy, 500 * US, true);
+	for (int i = 0; i < 3; i++)
+		(void)wt_sampler_policy_next(&policy);
+	ok(policy.is_rich, "also where an interval was asked for");
+	is_i64((int64_t)policy.rich_ns, 500 * US, "and never more often than that");
+}
+
+/* ---- overflow */
+
+static bool overflow(struct wt_sampler_policy *policy)
+{
+	const struct wt_sampler_stretch over = {.samples = 10, .is_overflow = true};
+
+	(void)wt_sampler_policy_next(policy);
+	return wt_sampler_policy_learn(policy, &over);
+}
+
+static void test_overflow(void)
+{
+	const struct wt_sampler_stretch fine = {.samples = 10};
+	struct wt_sampler_policy policy;
+
+	wt_sampler_policy_init(&policy, 5 * US, false);
+	ok(overflow(&policy) && overflow(&policy), "twice is a hole each");
+	(void)wt_sampler_policy_next(&policy);
+	ok(wt_sampler_policy_learn(&policy, &fine), "a good one between");
+	ok(overflow(&policy) && overflow(&policy), "twice again");
+	ok(!overflow(&policy), "three in a row: the end");
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, false);
+	ok(overflow(&policy), "auto goes on");
+	is_i64((int64_t)policy.base_ns, 100 * US, "half as often");
+	/* fine bursts are given up, not sampling */
+	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, false);
+	policy.active_ns = 60 * SECOND;
+	for (int i = 0; i < 60; i++) {
+		(void)wt_sampler_policy_next(&policy);
+		ok(wt_sampler_policy_learn(
+		           &policy, &(struct wt_sampler_stretch){.samples = 10,
+		                                                 .is_overflow = policy.is_fine}),
+		   "burst %d", i);
+		if (policy.is_fine)
+			ok(i == 5, "the first fine burst runs over, and no other is tried");
+	}
+}
+
+int main(void)
+{
+	test_words();
+	test_auto();
+	test_cost();
+	test_asked();
+	test_blind_spots();
+	test_rich();
+	test_overflow();
+	return tap_done();
+}
