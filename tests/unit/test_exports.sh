@@ -112,10 +112,10 @@ fi
 
 # Nothing in here may end the program, or print.
 "$NM" -D --undefined-only "$lib" | awk '{ sub(/@.*/, "", $2); print $2 }' |
-	grep -Ex 'exit|abort|__assert_fail|printf|puts|fprintf|signal|raise|kill|malloc|calloc|realloc' >"$tmp/bad"
+	grep -Ex 'exit|abort|__assert_fail|printf|puts|fprintf|signal|raise|kill|malloc|calloc|realloc|pthread_atfork|__register_atfork|sigaction|dlclose' >"$tmp/bad"
 sed 's/^/# calls /' "$tmp/bad"
 [ -n "$WT_SANITIZED$WT_COVERAGE" ] || [ ! -s "$tmp/bad" ]
-ok $? "no exit, abort, output, heap or signals"
+ok $? "no exit, abort, output, heap, signals, handlers at fork"
 
 echo "1..$count"
 exit $failed
