@@ -20,7 +20,8 @@ void *fold_room(void *items, size_t *room, size_t need, size_t size)
 	size_t more = *room ? *room : 16;
 	void *grown;
 
-	if (need <= *room)
+	if (items &&
+	    need <= *room) /* NULL says that there is no memory, not that nothing is needed */
 		return items;
 	while (more < need)
 		more += more / 2;

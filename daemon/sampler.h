@@ -91,7 +91,7 @@ enum wt_pm_column {
 	WT_PM_ACTIVE_MAX,
 	WT_PM_ELAPSED,
 	WT_PM_WARPS,
-	WT_PM_TENSOR,
+	WT_PM_TENSOR, /* a share, in percent */
 	WT_PM_DRAM_READ,
 	WT_PM_DRAM_WRITE,
 	WT_PM_COLUMNS

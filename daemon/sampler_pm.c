@@ -309,7 +309,9 @@ static void fill(struct wt_sample *sample, enum wt_pm_column column, double valu
 		sample->warps = count_of(value);
 		break;
 	case WT_PM_TENSOR:
-		sample->tensor = count_of(value);
+		/* percent of its peak; elapsed cycles came before it */
+		if (sample->elapsed_cycles)
+			sample->tensor = count_of(value / 100.0 * sample->elapsed_cycles);
 		break;
 	case WT_PM_DRAM_READ:
 		sample->dram_read_bytes = count_of(value);

@@ -448,6 +448,40 @@ static void nothing(void)
 	wt_fold_destroy(NULL);
 }
 
+/*
+ * A program that sleeps while the sampler comes up: stretches of samples without a single kernel, at
+ * first and in between, are no kernels, and not a want of memory.
+ */
+static void idle_first(void)
+{
+	struct fold_sim silent, sim;
+	struct wt_fold_summary summary;
+	struct sim_outcome outcome;
+	struct wt_fold *fold = fold_new(NULL);
+	double end_ns;
+
+	sim_init(&silent, 1, 23);
+	silent.sample_noise = 0;
+	sim_sample(&silent, 0, 60e6, 50000, 0, 0);
+	is_i64(wt_fold_add(fold, NULL, 0, silent.samples, silent.sample_count), 0,
+	       "samples and no kernels at all");
+	is_i64(wt_fold_solve(fold), 0, "solving knows of nothing");
+	wt_fold_summary(fold, &summary);
+	is_i64(summary.state, WT_FOLD_NO_SAMPLES, "which is a state, no error");
+	wt_fold_destroy(fold);
+
+	sim_init(&sim, 4, 24);
+	shapes(&sim);
+	end_ns = some_work(&sim, 100e6, 3000, 0, 4);
+	end_ns = some_work(&sim, end_ns + 100e6, 5000, 0, 4);
+	sim_sample(&sim, 0, end_ns + 30e6, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("idle first", &sim, 500, NULL, &outcome));
+	is_honest(&outcome, "idle at first and in between");
+	is_i64(outcome.measured, 4, "all measured");
+	sim_free(&silent);
+	sim_free(&sim);
+}
+
 /* ---- memory */
 
 static void little_memory(void)
@@ -522,6 +556,7 @@ int main(void)
 	shifted();
 	ambiguous();
 	nothing();
+	idle_first();
 	little_memory();
 	thousands();
 	return tap_done();
