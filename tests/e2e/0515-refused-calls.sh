@@ -36,5 +36,23 @@ for file in "$data"/runs/*.db; do
 done
 ok "most of them are recorded: $recorded of $(($("$refuse" list | wc -l) * 2))" test "$recorded" -ge 20
 check_books
+
+# A daemon that such a program starts, and that could store nothing, doesn't keep the place: the next one stores all.
+for call in ftruncate unlink unlinkat flock; do
+  "$refuse" list | grep -qx "$call" || continue
+  rm -rf "$data"
+  mkdir "$data"
+  WAVETAP_RUN=before ODD_PRELOAD=$library timeout -k 1 60 "$refuse" "$call" 1 "$app" --launches 60 >"$work/tap.out" 2>&1
+  tries=0 # until its daemon has given up, or taken all there is
+  while [ -n "$(find "$shm" -name '*.sock')" ] && [ "$tries" -lt 40 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+  WAVETAP_RUN=after tap "$app" --launches 50 >"$work/out" 2>&1
+  settle
+  is "$(for file in "$data"/runs/*.db; do sqlite3 "$file" "SELECT sum(launches_stored) FROM loss"; done | sort -n | tr '\n' ' ')" "50 60 " \
+    "$call refused to the daemon: the next one has the launches of both"
+done
+sed 's/^/# log: /' "$data/wavetapd.log" 2>/dev/null
 is "$(ls "$shm")" "" "shared memory is clean"
 done_testing
