@@ -39,9 +39,9 @@
 #include <stdint.h>
 
 /*
- * What a sample has a mean of. Only the first must be known; others < 0 are not: the sampler takes
- * some metrics in a part of its stretches only. A channel is solved from the samples that have it,
- * with normal equations of their own.
+ * What a sample has a mean of; < 0: not known. The sampler takes some metrics in a part of its
+ * stretches only. A channel is solved from the samples that have it, with normal equations of their
+ * own; clocks, errors and profiles come from samples with ACTIVE alone.
  */
 enum wt_fold_channel {
 	WT_FOLD_ACTIVE, /* SMs active, 0 to sm_count */

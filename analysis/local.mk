@@ -54,8 +54,12 @@ tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h
 tests_unit_test_whatif_LDADD = libwtanalysis.a -lm
 
-check_PROGRAMS += tests/unit/test_fold_cases tests/unit/test_fold_data tests/unit/test_fold_sim
-TESTS += tests/unit/test_fold_cases tests/unit/test_fold_data tests/unit/test_fold_sim
+check_PROGRAMS += tests/unit/test_fold_cases tests/unit/test_fold_sim
+TESTS += tests/unit/test_fold_cases tests/unit/test_fold_sim
+if WT_PROGRAMS # for zlib
+check_PROGRAMS += tests/unit/test_fold_data
+TESTS += tests/unit/test_fold_data
+endif
 tests_unit_test_fold_cases_SOURCES = tests/unit/test_fold_cases.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
 tests_unit_test_fold_cases_LDADD = libwtanalysis.a -lm
 tests_unit_test_fold_sim_SOURCES = tests/unit/test_fold_sim.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h

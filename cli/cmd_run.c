@@ -184,9 +184,13 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 /* Before the program starts: a typing error must not cost a run. */
 static int check_measurements(const struct run_values *values)
 {
+	const char *given = getenv("WAVETAP_SAMPLE");
 	uint32_t launches;
 	uint64_t ns;
 
+	if (!values->sample && given && wt_sampling_parse(given, &ns))
+		return wt_cli_usage_error("run", "WAVETAP_SAMPLE: \"%s\" is not " WT_SAMPLING_FORM,
+		                          given);
 	if (values->sample && (!values->sample[0] || wt_sampling_parse(values->sample, &ns)))
 		return wt_cli_usage_error("run", "--sample: \"%s\" is not " WT_SAMPLING_FORM,
 		                          values->sample);

@@ -10,6 +10,18 @@
 #include "schema/wt_db.h"
 #include "schema/wt_segment.h"
 
+#define CPU_SHARE_NS INT64_C(1000000000) /* of less, its set-up is the most: time, not a share */
+
+/*
+ * How often it sampled, from buckets of samples: seven of ten samples came as often or more. The few
+ * with all metrics come less often; buckets that hold less than ten samples tell nothing.
+ */
+static const char interval_sql[] =
+        "WITH bucket AS (SELECT sampled_ns / samples AS every_ns, samples FROM sm_bucket"
+        " WHERE samples >= 10), upto AS (SELECT every_ns, sum(samples) OVER (ORDER BY every_ns)"
+        " AS samples FROM bucket) SELECT min(every_ns) FROM upto"
+        " WHERE 10 * samples >= 7 * (SELECT sum(samples) FROM bucket)";
+
 static const char sql[] =
         "SELECT count(*), count(*) FILTER (WHERE samples_stored > 0),"
         " min(interval_ns) FILTER (WHERE samples_stored > 0),"
@@ -25,8 +37,22 @@ static void append(char *line, size_t line_bytes, const char *before, const char
 	snprintf(line + used, line_bytes - used, "%s%s%s", before, text, after);
 }
 
+/* That of auto changes with what a sample costs: `begun_ns`, unless samples came less often. */
+static int64_t interval_of(sqlite3 *db, int64_t begun_ns)
+{
+	sqlite3_stmt *s = NULL;
+	int64_t every_ns = 0;
+
+	if (sqlite3_prepare_v2(db, interval_sql, -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW)
+		every_ns = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	/* near enough is a bucket's rounding */
+	return every_ns * 100 > begun_ns * 112 ? (every_ns + 500) / 1000 * 1000 : begun_ns;
+}
+
 /* Some samples are there: how often, what it cost, what is missing. */
-static void tell_sampled(sqlite3_stmt *s, char *line, size_t line_bytes)
+static void tell_sampled(sqlite3 *db, sqlite3_stmt *s, char *line, size_t line_bytes)
 {
 	const char *reasons = (const char *)sqlite3_column_text(s, 7);
 	int64_t all = sqlite3_column_int64(s, 0), sampled = sqlite3_column_int64(s, 1);
@@ -34,15 +60,18 @@ static void tell_sampled(sqlite3_stmt *s, char *line, size_t line_bytes)
 	char number[WT_TEXT_NUMBER_BYTES];
 
 	snprintf(line, line_bytes, "counters every %s (wavetap-sampler",
-	         wt_text_ns(number, sqlite3_column_int64(s, 2)));
+	         wt_text_ns(number, interval_of(db, sqlite3_column_int64(s, 2))));
 	if (all > 1) {
 		snprintf(number, sizeof(number), "%" PRId64 " of %" PRId64, sampled, all);
 		append(line, line_bytes, " on ", number, " devices");
 	}
-	if (wall_ns > 0) {
+	if (wall_ns >= CPU_SHARE_NS) {
 		snprintf(number, sizeof(number), "%.2f",
 		         (double)sqlite3_column_int64(s, 4) / (double)wall_ns);
 		append(line, line_bytes, ", ", number, " of a core");
+	} else if (sqlite3_column_int64(s, 4) > 0) {
+		append(line, line_bytes, ", ", wt_text_ns(number, sqlite3_column_int64(s, 4)),
+		       " of CPU");
 	}
 	append(line, line_bytes, ")", "", "");
 	if (dropped)
@@ -65,7 +94,7 @@ void wt_run_counters(sqlite3 *db, bool is_asked, char *line, size_t line_bytes)
 	    sqlite3_step(s) == SQLITE_ROW) {
 		reasons = (const char *)sqlite3_column_text(s, 7);
 		if (sqlite3_column_int64(s, 1))
-			tell_sampled(s, line, line_bytes);
+			tell_sampled(db, s, line, line_bytes);
 		else if (reasons)
 			snprintf(line, line_bytes, "counters: off, because %s", reasons);
 		else if (sqlite3_column_int64(s, 0) || is_asked)

@@ -91,7 +91,7 @@ enum wt_pm_column {
 	WT_PM_ACTIVE_MAX,
 	WT_PM_ELAPSED,
 	WT_PM_WARPS,
-	WT_PM_TENSOR,
+	WT_PM_TENSOR, /* a share, in percent */
 	WT_PM_DRAM_READ,
 	WT_PM_DRAM_WRITE,
 	WT_PM_COLUMNS
@@ -180,8 +180,9 @@ void wt_pm_close(struct wt_pm *pm);
 enum wt_sampler_state wt_pm_start(struct wt_pm *pm, uint64_t interval_ns, bool is_rich);
 enum wt_sampler_state wt_pm_stop(struct wt_pm *pm);
 /*
- * Delivers what the hardware's buffer holds. WT_SAMPLER_SAMPLING: fine, WT_SAMPLER_OVERFLOW: some
- * was lost, and the stretch is to be stopped; else why it failed.
+ * Delivers what the hardware's buffer holds, or while it samples some thousands of that.
+ * WT_SAMPLER_SAMPLING: fine, WT_SAMPLER_OVERFLOW: some was lost, and the stretch is to be stopped;
+ * else why it failed.
  */
 enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
                                    void (*deliver)(void *opaque, const struct wt_sample *sample),

@@ -32,6 +32,7 @@ struct sampler {
 	struct wt_sampler_policy policy;
 	struct wt_sampler_nvml *nvml;
 	bool is_nvml_asked;
+	uint64_t tick_cpu_ns; /* that ticks took so far: no part of what a sample costs */
 	uint64_t timeout_ms;
 	uint64_t end_ns; /* CLOCK_MONOTONIC; 0 = none */
 	uint64_t tick_ns; /* when the next one is due */
@@ -150,11 +151,12 @@ static void deliver(void *opaque, const struct wt_sample *sample)
 /* What is due once a second. */
 static void tick(struct sampler *s)
 {
-	uint64_t now_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC), cpu_ns;
 	struct wt_gpu_state gpu;
 
 	if (now_ns < s->tick_ns)
 		return;
+	cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	s->tick_ns = now_ns + SECOND;
 	wt_sampler_watch_arm(s->timeout_ms, false);
 	wt_sampler_segment_tick(&s->segment, s->pm.cupti.get_timestamp);
@@ -168,6 +170,7 @@ static void tick(struct sampler *s)
 			wt_add_relaxed(&s->segment.view.producer->other_dropped_ring, 1);
 	}
 	wt_sampler_watch_arm(0, false);
+	s->tick_cpu_ns += wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 }
 
 static enum wt_sampler_state decode(struct sampler *s)
@@ -244,12 +247,13 @@ static enum wt_sampler_state sample(struct sampler *s)
 		wt_sampler_watch_arm(0, false);
 		if (state)
 			return state;
-		cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->tick_cpu_ns;
 		wt_store_relaxed(&producer->sample_interval_ns, plan.interval_ns);
 		wt_sampler_segment_state(&s->segment, WT_SAMPLER_SAMPLING, 0);
 		state = run_stretch(s, &plan);
 		wt_store_relaxed(&producer->sample_interval_ns, 0);
-		s->stretch.cpu_ns = wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+		s->stretch.cpu_ns =
+		        wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->tick_cpu_ns - cpu_ns;
 		s->stretch.is_overflow = state == WT_SAMPLER_OVERFLOW;
 		wt_log("stretch: %llu %s samples every %llu ns, %llu ns of CPU, start took %llu "
 		       "ns, %llu came again or late so far%s",
@@ -276,6 +280,10 @@ static enum wt_sampler_state sample(struct sampler *s)
 
 static enum wt_sampler_state check(struct sampler *s)
 {
+	/* what not every device has */
+	static const char *const words[WT_PM_COLUMNS] = {[WT_PM_WARPS] = "resident warps",
+	                                                 [WT_PM_TENSOR] = "tensor pipe",
+	                                                 [WT_PM_DRAM_READ] = "DRAM"};
 	enum wt_sampler_state state;
 
 	wt_sampler_watch_arm(s->timeout_ms, true);
@@ -285,9 +293,10 @@ static enum wt_sampler_state check(struct sampler *s)
 	wt_sampler_watch_arm(0, false);
 	if (state)
 		return state;
-	printf("%s can be sampled:", s->device.name);
+	printf("%s can be sampled: active SMs, SM clock", s->device.name);
 	for (size_t i = 0; i < s->pm.metrics->count; i++)
-		printf(" %s", s->pm.metrics->name[i]);
+		if (words[s->pm.metrics->column[i]])
+			printf(", %s", words[s->pm.metrics->column[i]]);
 	printf("\n");
 	return WT_SAMPLER_ENDED;
 }

@@ -5,8 +5,8 @@
  * which costs three times as much a sample (64 us against 20 on an H200: tests/gpu/RESULTS.md). Names
  * differ from one chip to the next, and so does what fits: candidates are tried from the largest on,
  * and the host interface says which it accepts. No gpc__ or gr__ counters: a list with them hung for
- * minutes. No name that counts instructions for the tensor pipe: its unit is cycles here. Not
- * dram__bytes either, which can't tell reading from writing.
+ * minutes. The tensor pipe as a share of its peak alone: its plain count goes up to four a cycle, one of
+ * each sub-core, and others are of instructions. Not dram__bytes, which can't tell reading from writing.
  *
  * Main thread, while setting up. May block in CUPTI.
  */
@@ -21,13 +21,15 @@ struct metric_set {
 	const char *tensor; /* NULL: none */
 };
 
+#define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
+
 static const struct metric_set plain_set;
 static const struct metric_set rich_sets[] = {
-        {true, true, "sm__pipe_tensor_cycles_active.avg"},
-        {true, true, "sm__pipe_tensor_op_hmma_cycles_active.avg"},
+        {true, true, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, true, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
         {true, true, NULL},
-        {true, false, "sm__pipe_tensor_cycles_active.avg"},
-        {true, false, "sm__pipe_tensor_op_hmma_cycles_active.avg"},
+        {true, false, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
         {true, false, NULL},
         {false, true, NULL},
 };
@@ -40,7 +42,7 @@ static void add(struct wt_pm_metrics *metrics, enum wt_pm_column column, const c
 
 static void name_set(const struct metric_set *set, struct wt_pm_metrics *metrics)
 {
-	/* in this order: see read_sample() of sampler_pm.c */
+	/* in this order: see read_sample() and fill() of sampler_pm.c */
 	add(metrics, WT_PM_ACTIVE_AVG, "sm__cycles_active.avg");
 	add(metrics, WT_PM_ELAPSED, "sm__cycles_elapsed.max");
 	if (set->has_warps)

@@ -21,6 +21,7 @@
 #define HARDWARE_BYTES_MIN ((size_t)16 << 20)
 #define IMAGE_BYTES ((size_t)16 << 20) /* about */
 #define IMAGE_SAMPLES 1024u /* at most */
+#define ROUNDS_MAX 8 /* full images at a time, while more samples come: a stretch has to end */
 #define MIN_MAX_EVERY 4u /* samples */
 
 /* ---- failing */
@@ -250,23 +251,35 @@ void wt_pm_close(struct wt_pm *pm)
 
 /* ---- stretches */
 
+/* With the object that there is. */
+static enum wt_sampler_state start(struct wt_pm *pm, uint64_t interval_ns)
+{
+	struct wtcupti_pm_start params = {.struct_size = WTCUPTI_PM_START_BYTES,
+	                                  .object = pm->object};
+	enum wt_sampler_state state = set_interval(pm, interval_ns);
+
+	if (!state)
+		state = empty_image(pm);
+	if (!state)
+		state = note(pm, "cuptiPmSamplingStart", pm->calls.pm_start(&params));
+	return state;
+}
+
+/* One that was used before and does not start may have run over after the last look: again with a new
+ * one, and what that says counts. */
 enum wt_sampler_state wt_pm_start(struct wt_pm *pm, uint64_t interval_ns, bool is_rich)
 {
 	const struct wt_pm_metrics *metrics = is_rich && pm->has_rich ? &pm->rich : &pm->plain;
-	enum wt_sampler_state state = WT_SAMPLER_STARTING;
-	struct wtcupti_pm_start start = {.struct_size = WTCUPTI_PM_START_BYTES};
+	bool is_usable = pm->object && pm->metrics == metrics && !pm->is_overflown;
+	enum wt_sampler_state state = is_usable ? start(pm, interval_ns) : WT_SAMPLER_FAILED;
 
-	if (!pm->object || pm->metrics != metrics || pm->is_overflown) {
+	if (state == WT_SAMPLER_FAILED) {
 		disable(pm);
+		pm->result = 0;
 		state = enable(pm, metrics);
+		if (!state)
+			state = start(pm, interval_ns);
 	}
-	if (!state)
-		state = set_interval(pm, interval_ns);
-	if (!state)
-		state = empty_image(pm);
-	start.object = pm->object;
-	if (!state)
-		state = note(pm, "cuptiPmSamplingStart", pm->calls.pm_start(&start));
 	pm->is_running = !state;
 	pm->is_first = true;
 	return state;
@@ -309,7 +322,9 @@ static void fill(struct wt_sample *sample, enum wt_pm_column column, double valu
 		sample->warps = count_of(value);
 		break;
 	case WT_PM_TENSOR:
-		sample->tensor = count_of(value);
+		/* percent of its peak; elapsed cycles came before it */
+		if (sample->elapsed_cycles)
+			sample->tensor = count_of(value / 100.0 * sample->elapsed_cycles);
 		break;
 	case WT_PM_DRAM_READ:
 		sample->dram_read_bytes = count_of(value);
@@ -454,6 +469,7 @@ enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
                                    void *opaque)
 {
 	bool is_overflow = false, is_full;
+	int rounds = 0;
 
 	do {
 		struct wtcupti_pm_decode_data decode = {.struct_size = WTCUPTI_PM_DECODE_DATA_BYTES,
@@ -476,7 +492,7 @@ enum wt_sampler_state wt_pm_decode(struct wt_pm *pm,
 			state = empty_image(pm);
 		if (state)
 			return state;
-	} while (is_full);
+	} while (is_full && (!pm->is_running || ++rounds < ROUNDS_MAX));
 	pm->is_overflown |= is_overflow;
 	return is_overflow ? WT_SAMPLER_OVERFLOW : WT_SAMPLER_SAMPLING;
 }

@@ -31,7 +31,9 @@ struct wt_sampler_plan {
 struct wt_sampler_stretch {
 	uint64_t samples;
 	uint64_t active_ns; /* time of samples in which an SM was active */
-	uint64_t cpu_ns; /* of this process since its start, decoding of all of them included */
+	uint64_t
+	        cpu_ns; /* of this process since its start, decoding of all of them included, but for
+	                  * what has nothing to do with them */
 	bool is_overflow; /* ended by one */
 };
 

@@ -396,7 +396,7 @@ static void put_record(struct wt_profile_run *run, const struct wt_launch *launc
 	        .active_max = values[WT_PROFILE_ACTIVE_MAX],
 	        .elapsed = values[WT_PROFILE_ELAPSED],
 	        .warps = values[WT_PROFILE_WARPS],
-	        .tensor = values[WT_PROFILE_TENSOR],
+	        .tensor = -1,
 	        .dram_bytes = -1,
 	        .device = (uint16_t)session->device,
 	        .sm_count = (uint16_t)session->sm_count,
@@ -404,6 +404,8 @@ static void put_record(struct wt_profile_run *run, const struct wt_launch *launc
 	};
 	uint64_t now_ns = wt_now_ns();
 
+	if (values[WT_PROFILE_TENSOR] >= 0)
+		record.tensor = values[WT_PROFILE_TENSOR] / 100 * record.elapsed;
 	if (values[WT_PROFILE_DRAM_READ] >= 0 && values[WT_PROFILE_DRAM_WRITE] >= 0)
 		record.dram_bytes = values[WT_PROFILE_DRAM_READ] + values[WT_PROFILE_DRAM_WRITE];
 	if (now_ns > run->turn.start_ns)

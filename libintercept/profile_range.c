@@ -11,6 +11,8 @@
  */
 #include "libintercept/profile.h"
 
+/* Not the plain count: that goes up to four a cycle, one of each sub-core. */
+#define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 #define RANGES_MAX 16 /* our launch is one; more mean that somebody else launched */
 
 static const char *const metric_names[WT_PROFILE_METRICS] = {
@@ -124,8 +126,8 @@ static int make_host(struct wt_profile_session *session, const char *chip_name,
 
 static int choose_metrics(struct wt_profile_session *session)
 {
-	static const char tensor[] = "sm__pipe_tensor_cycles_active.avg";
-	static const char hmma[] = "sm__pipe_tensor_op_hmma_cycles_active.avg";
+	static const char tensor[] = "sm__pipe_tensor_cycles_active" OF_PEAK;
+	static const char hmma[] = "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK;
 	static const struct choice choices[] = {{WT_PROFILE_METRICS, tensor},
 	                                        {WT_PROFILE_METRICS, hmma},
 	                                        {WT_PROFILE_TENSOR + 1, tensor},

@@ -422,7 +422,7 @@ CREATE TABLE IF NOT EXISTS sm_bucket (
   active_min REAL NOT NULL,                -- of the SM that had least, each sample by itself
   active_max REAL NOT NULL,
   warps_per_sm   REAL,                     -- resident, mean over SMs and time
-  tensor_share   REAL,                     -- of time x SMs: the tensor pipe worked
+  tensor_share   REAL,                     -- of time x SMs: the tensor pipe worked, of its peak
   dram_read_bytes  INTEGER,
   dram_write_bytes INTEGER,
   sm_clock_mhz     REAL,
@@ -510,7 +510,7 @@ CREATE TABLE IF NOT EXISTS profile_launch (
   active_max  REAL NOT NULL,
   elapsed     REAL NOT NULL,
   warps_avg   REAL NOT NULL,
-  tensor_avg  REAL,
+  tensor_avg  REAL,                        -- elapsed cycles x the share of the tensor pipe's peak
   dram_bytes  REAL,
   PRIMARY KEY (process_id, launch_seq)
 ) STRICT, WITHOUT ROWID;

@@ -282,7 +282,7 @@ struct wt_sample {
 	float active_min; /* of the SM with the fewest */
 	float active_max;
 	float warps; /* sm__warps_active.avg: warps x cycles, mean of the SMs */
-	float tensor; /* cycles of the tensor pipe, mean of the SMs */
+	float tensor; /* elapsed cycles x the share of its peak that the tensor pipe worked at */
 	float dram_read_bytes; /* of the device */
 	float dram_write_bytes;
 	uint32_t reserved[3];
@@ -320,7 +320,7 @@ struct wt_profile {
 	double active_max;
 	double elapsed; /* sm__cycles_elapsed.max: as long as the counters ran, launch included */
 	double warps; /* sm__warps_active.avg */
-	double tensor; /* cycles of the tensor pipe, mean of the SMs; < 0: not known */
+	double tensor; /* as in struct wt_sample; < 0: not known */
 	double dram_bytes; /* < 0: not known */
 	uint64_t cost_ns; /* what the application waited for it */
 	uint16_t device; /* ordinal in the process */

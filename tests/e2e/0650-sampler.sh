@@ -65,6 +65,8 @@ is "$(sql "SELECT count(DISTINCT samples BETWEEN 199 AND 201) FROM sm_bucket WHE
   "intervals of 50 and 47 us take turns"
 is "$(sql "SELECT round(min(sm_clock_mhz)), round(max(sm_clock_mhz)) FROM sm_bucket WHERE sampled_ns > 5000000")" "1980.0|1980.0" "the SM clock"
 ok "resident warps are known" [ "$(sql "SELECT max(warps_per_sm) > 0.5 FROM sm_bucket")" = 1 ]
+is "$(sql "SELECT count(*) > 0, max(abs(tensor_share / active_avg - 0.25)) < 0.001 FROM sm_bucket WHERE tensor_share IS NOT NULL AND active_avg > 0.05")" \
+  "1|1" "the tensor pipe worked a quarter of the active time, as its kernels have it"
 
 # ---- where decoding begins the image anew; and what NVML says, if it is there
 export WTFAKE_TRUTH="$work/truth.anew"
@@ -86,6 +88,12 @@ fi
 demo 2 --sample 20us
 settle
 is "$(sql "SELECT state, interval_ns FROM sampler")" "2|20000" "--sample 20us"
+ok "which the summary says: $(tail -n 1 "$work/err")" grep -q '^counters every 20.0us (wavetap-sampler, ' "$work/err"
+# 17 us of CPU for an evaluation and a second one of each fourth sample: about what an H200 takes.
+WTFAKE_EVALUATE_NS=17000 demo 8
+settle
+is "$(sql "SELECT state, interval_ns, overflows FROM sampler")" "2|50000|0" "auto, where a sample costs 25 us"
+ok "a third of a core is kept to: $(tail -n 1 "$work/err")" grep -Eq '^counters every ([6-9]|1[0-4])[0-9].0us \(wavetap-sampler, 0\.[2-6][0-9] of a core\)' "$work/err"
 demo 1 --sample off
 settle
 is "$(sql "SELECT count(*) FROM sampler")" 0 "--sample off starts none"
@@ -96,10 +104,15 @@ is "$(sql "SELECT count(*) FROM sampler")" 0 "nor does plain preloading"
 WAVETAP_SAMPLE=auto LD_PRELOAD=$library "$fake/app_demo" --seconds 2 >/dev/null
 settle
 is "$(sql "SELECT count(*), max(state) FROM sampler")" "1|2" "but with WAVETAP_SAMPLE it does"
-for bad in 3us 1s 50 fast; do
+for bad in 3us 1us 1s 5 50 fast; do
   "$wavetap" run --sample "$bad" true 2>"$work/err"
   is "$?|$(head -n 1 "$work/err")" "2|wavetap: --sample: \"$bad\" is not auto, off, or an interval from 5us to 100ms" "--sample $bad is refused"
 done
+
+WAVETAP_SAMPLE=5 "$wavetap" run true 2>"$work/err"
+is "$?|$(head -n 1 "$work/err")" "2|wavetap: WAVETAP_SAMPLE: \"5\" is not auto, off, or an interval from 5us to 100ms" "so is WAVETAP_SAMPLE=5"
+WAVETAP_SAMPLE=5 "$wavetap" run --sample off -- "$fake/app_demo" --seconds 0.1 >/dev/null 2>"$work/err"
+is "$?" 0 "unless --sample stands before it"
 
 # ---- deaths
 rm -f "$WTFAKE_PM"

@@ -49,7 +49,7 @@ WTFAKE_FAIL='cuptiPmSamplingSetConfig:*:999' refused 9 "CUPTI failed (code 999)"
 WTFAKE_FAIL='cuptiPmSamplingStart:*:7' refused 9 "CUPTI failed (code 7)" "start fails"
 WTFAKE_NO_METRICS=sm__cycles_active refused 9 "CUPTI failed (code 17)" "no such metric"
 WTFAKE_PM_BUFFER_SAMPLES=40 give_up
-is "$(sql "SELECT state, overflows FROM sampler")" "8|3" "overflow: given up after three"
+is "$(sql "SELECT state, overflows, reason FROM sampler")" "8|3|the hardware's buffer ran over three times in a row: given up" "overflow: given up after three"
 is "$(sql "SELECT launches_attempted > 0, unexplained FROM loss")" "1|0" "overflow: the run is whole"
 WAVETAP_SAMPLER=$work/nothing give_up
 ok "no sampler: the summary says why" grep -q 'counters: off, because .*wavetap-sampler was not found (set WAVETAP_SAMPLER' "$work/err"
@@ -58,6 +58,10 @@ WTFAKE_SLOW=cuptiPmSamplingDecodeData:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=1000 g
 is "$(sql "SELECT state FROM sampler")" 7 "decoding hangs: given up"
 WTFAKE_SLOW=cuptiPmSamplingDisable:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=2000 demo 3
 is "$(sql "SELECT state, samples_stored > 1000 FROM sampler")" "7|1" "giving the counters back hangs: given up, with its samples"
+for call in SetConfig Start; do
+  WTFAKE_FAIL=cuptiPmSampling$call:2:999 demo 3
+  is "$(sql "SELECT state, samples_stored > 1000, overflows FROM sampler")" "2|1|0" "the second $call fails: set up anew, it goes on"
+done
 
 # ---- fewer counters in one pass
 WTFAKE_NO_METRICS=sm__warps_active,sm__pipe_tensor_cycles_active,sm__pipe_tensor_op_hmma_cycles_active,dram__bytes_read demo 2

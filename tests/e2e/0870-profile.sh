@@ -35,6 +35,8 @@ is "$(sql "SELECT count(*) FROM profile_launch p JOIN launch_call l ON l.process
   WHERE p.passes = 1 AND p.sms = 132 AND p.active_min <= p.active_sum / 132 AND p.active_max >= p.active_sum / 132
   AND p.active_max < p.elapsed AND p.start_ns = l.entry_ns AND p.end_ns > l.return_ns AND p.cost_ns > p.end_ns - p.start_ns
   AND l.flags & 128")" 6 "with a least and a greatest SM, and times around the call"
+is "$(sql "SELECT count(*) FROM profile_launch WHERE abs(tensor_avg / (active_sum / 132) - 0.25) < 0.001")" 6 \
+  "and the tensor pipe's part of it"
 # CUPTI gives those kernels no times: their duration is that of the configuration's others.
 is "$(sql "SELECT count(*), count(e.start_ns) FROM profile_launch JOIN kernel_exec e USING (process_id, launch_seq)")" "6|0" "their kernels have no times"
 is "$(sql "SELECT count(*), sum(m.launches), count(reason) FROM measured m WHERE evidence = 'profiled'")" "2|6|0" "both configurations are measured in spite of it"

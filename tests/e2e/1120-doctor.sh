@@ -53,7 +53,7 @@ says "^kernels can be recorded here"
 ok "it changed nothing" test ! -e "$data" -a -z "$(ls "$shm")"
 ok "a pipe gets no colour" test -z "$(tr -dc '\033' <"$work/out")"
 WTFAKE_PM=$work/pm doctor 0
-says "^ ok sampling wavetap simulated H200 can be sampled: sm__cycles_active.avg .* sm__warps_active.avg"
+says "^ ok sampling wavetap simulated H200 can be sampled: active SMs, SM clock, resident warps, tensor pipe, DRAM"
 WTFAKE_PM=$work/pm WTFAKE_FAIL='cuptiPmSamplingEnable:*:35' doctor 0
 says "^ warn sampling not possible: .*administrators alone.* -> run as root or with CAP_SYS_ADMIN"
 WTFAKE_PM=$work/pm WTFAKE_FAIL='cuptiPmSamplingEnable:*:26' doctor 0
@@ -164,6 +164,14 @@ CUDA_INJECTION64_PATH=/opt/libToolsInjection64.so doctor 0
 says "^ warn other tools CUDA_INJECTION64_PATH=/opt/libToolsInjection64.so: that tool may hold CUPTI"
 NSYS_PROFILING_SESSION_ID=1 doctor 0
 says "^ warn other tools NSYS_PROFILING_SESSION_ID is set"
+mkdir "$work/mps"
+CUDA_MPS_PIPE_DIRECTORY=$work/mps doctor 0
+ok "no MPS server there: nothing is said of it" sh -c '! grep -q " MPS" "$1"' sh "$work/out"
+mkfifo "$work/mps/control"
+CUDA_MPS_PIPE_DIRECTORY=$work/mps doctor 0
+says "^ warn MPS $work/mps/control is there: kernels of other MPS clients are not seen, and SMs may be capped -> read idle"
+CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 doctor 0
+says "^ warn MPS CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50: "
 WAVETAP=0 doctor 1
 says "^ FAIL WAVETAP WAVETAP=0"
 WAVETAP_SPAWN=0 doctor 0

@@ -21,7 +21,7 @@
 	"@%p1 bra SPIN;\n"                                                                         \
 	"ret;\n"                                                                                   \
 	"}\n"                                                                                      \
-	"// wtfake: kernel=" name " regs=16 param=0"
+	"// wtfake: kernel=" name " regs=16 param=0 tensor=0.25"
 
 /* Every 97th block takes six times as long. */
 #define ADJUST_UNEVEN                                                                              \
@@ -73,6 +73,6 @@ static const char demo_ptx[] = ".version 6.0\n"
                                                               "}\n"
                                                               "// wtfake: kernel=demo_arithmetic "
                                                               "regs=16 param=0 param_ns=9 "
-                                                              "sharing=1\n";
+                                                              "sharing=1 tensor=0.25\n";
 
 #endif /* APP_DEMO_PTX_H */

@@ -23,26 +23,27 @@
 /* A block no device takes: the launch fails. */
 #define THREADS_TOO_MANY 4096
 
-static const char launch_ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n"
-                                 ".visible .entry launch_spin(.param .u64 cycles)\n"
-                                 "{\n"
-                                 ".reg .u64 %rd<5>;\n"
-                                 ".reg .pred %p<2>;\n"
-                                 "ld.param.u64 %rd1, [cycles];\n"
-                                 "mov.u64 %rd2, %clock64;\n"
-                                 "SPIN:\n"
-                                 "mov.u64 %rd3, %clock64;\n"
-                                 "sub.u64 %rd4, %rd3, %rd2;\n"
-                                 "setp.lt.u64 %p1, %rd4, %rd1;\n"
-                                 "@%p1 bra SPIN;\n"
-                                 "ret;\n"
-                                 "}\n"
-                                 "// wtfake: kernel=launch_spin regs=16 param=0\n"
-                                 ".visible .entry launch_other(.param .u64 cycles)\n"
-                                 "{\n"
-                                 "ret;\n"
-                                 "}\n"
-                                 "// wtfake: kernel=launch_other regs=40 block_ns=2000\n";
+static const char launch_ptx[] =
+        ".version 6.0\n.target sm_60\n.address_size 64\n"
+        ".visible .entry launch_spin(.param .u64 cycles)\n"
+        "{\n"
+        ".reg .u64 %rd<5>;\n"
+        ".reg .pred %p<2>;\n"
+        "ld.param.u64 %rd1, [cycles];\n"
+        "mov.u64 %rd2, %clock64;\n"
+        "SPIN:\n"
+        "mov.u64 %rd3, %clock64;\n"
+        "sub.u64 %rd4, %rd3, %rd2;\n"
+        "setp.lt.u64 %p1, %rd4, %rd1;\n"
+        "@%p1 bra SPIN;\n"
+        "ret;\n"
+        "}\n"
+        "// wtfake: kernel=launch_spin regs=16 param=0 tensor=0.25\n"
+        ".visible .entry launch_other(.param .u64 cycles)\n"
+        "{\n"
+        "ret;\n"
+        "}\n"
+        "// wtfake: kernel=launch_other regs=40 block_ns=2000 tensor=0.25\n";
 
 enum option_id {
 	OPT_LAUNCHES = 256,

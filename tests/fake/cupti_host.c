@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fake/cupti_prof.h"
 
@@ -59,7 +60,8 @@ static bool is_missing(const char *name)
 
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup)
 {
-	static const char *const rollups[PROF_ROLLUPS] = {".avg", ".min", ".max", ".sum"};
+	static const char *const rollups[PROF_ROLLUPS] = {".avg", ".min", ".max", ".sum",
+	                                                  ".avg.pct_of_peak_sustained_elapsed"};
 
 	for (size_t i = 0; name && i < METRIC_COUNT; i++) {
 		size_t length = strlen(metrics[i].name);
@@ -68,7 +70,8 @@ bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rol
 			continue;
 		for (int k = 0; k < PROF_ROLLUPS; k++) {
 			if (strcmp(name + length, rollups[k]) ||
-			    (!metrics[i].has_average && k != PROF_SUM))
+			    (!metrics[i].has_average && k != PROF_SUM) ||
+			    (k == PROF_OF_PEAK && metrics[i].counter != PROF_TENSOR_ACTIVE))
 				continue;
 			*ret_counter = metrics[i].counter;
 			*ret_rollup = (enum prof_rollup)k;
@@ -152,6 +155,17 @@ void prof_row_add(struct prof_row *row, enum prof_counter counter, double value,
 		v[PROF_MIN] = value;
 	if (is_first || value > v[PROF_MAX])
 		v[PROF_MAX] = value;
+}
+
+void prof_row_finish(struct prof_row *row, int sms)
+{
+	double peak = row->value[PROF_CYCLES_ELAPSED][PROF_SUM] * PROF_TENSOR_PER_CYCLE;
+
+	for (int counter = 0; counter < PROF_COUNTERS; counter++)
+		row->value[counter][PROF_AVG] = row->value[counter][PROF_SUM] / sms;
+	if (peak > 0)
+		row->value[PROF_TENSOR_ACTIVE][PROF_OF_PEAK] =
+		        row->value[PROF_TENSOR_ACTIVE][PROF_SUM] * 100 / peak;
 }
 
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set)
@@ -400,6 +414,20 @@ static wtcupti_result passes(const char *call, struct wtcupti_host_get_num_of_pa
 	return WTCUPTI_SUCCESS;
 }
 
+/* WTFAKE_EVALUATE_NS: CPU time that an evaluation takes (5 to 20 us on an H200). */
+static void take_cpu(int64_t ns)
+{
+	struct timespec now;
+	int64_t end_ns = 0;
+
+	while (ns > 0) {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		if (!end_ns)
+			end_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec + ns;
+		ns = end_ns - (now.tv_sec * INT64_C(1000000000) + now.tv_nsec);
+	}
+}
+
 static wtcupti_result evaluate(const char *call, struct wtcupti_host_evaluate_to_gpu_values *p)
 {
 	const struct wtcupti_host_object *o = object_of(call, p->object);
@@ -418,6 +446,7 @@ static wtcupti_result evaluate(const char *call, struct wtcupti_host_evaluate_to
 			prof_die("%s: %s was not configured", call, p->names[i]);
 		p->values[i] = prof_rows(data)[p->index].value[counter][rollup];
 	}
+	take_cpu(fake_env_i64("WTFAKE_EVALUATE_NS", 0));
 	return WTCUPTI_SUCCESS;
 }
 
@@ -436,7 +465,8 @@ static wtcupti_result base_metrics(const char *call, struct wtcupti_host_get_bas
 
 static wtcupti_result sub_metrics(const char *call, struct wtcupti_host_get_sub_metrics *p)
 {
-	static const char *names[] = {".avg", ".min", ".max", ".sum"};
+	static const char *names[] = {".avg", ".min", ".max", ".sum",
+	                              ".avg.pct_of_peak_sustained_elapsed"};
 
 	object_of(call, p->object);
 	for (size_t i = 0; p->name && i < METRIC_COUNT; i++) {

@@ -285,10 +285,10 @@ void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, str
 		prof_row_add(row, PROF_CYCLES_ACTIVE, sums.covered_ns * ghz, !i);
 		prof_row_add(row, PROF_CYCLES_ELAPSED, elapsed, !i);
 		prof_row_add(row, PROF_WARPS_ACTIVE, sums.weighted.warps * ghz, !i);
-		prof_row_add(row, PROF_TENSOR_ACTIVE, sums.weighted.tensor * ghz, !i);
+		prof_row_add(row, PROF_TENSOR_ACTIVE,
+		             sums.weighted.tensor * ghz * PROF_TENSOR_PER_CYCLE, !i);
 	}
-	for (int counter = 0; counter <= PROF_TENSOR_ACTIVE; counter++)
-		row->value[counter][PROF_AVG] = row->value[counter][PROF_SUM] / sms;
+	prof_row_finish(row, sms);
 	row->value[PROF_DRAM_READ][PROF_SUM] = dram.weighted.read_bytes;
 	row->value[PROF_DRAM_WRITE][PROF_SUM] = dram.weighted.write_bytes;
 	gpu->asked_ns = end_ns;

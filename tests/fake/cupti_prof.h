@@ -20,7 +20,7 @@ enum prof_counter {
 	PROF_CYCLES_ACTIVE,
 	PROF_CYCLES_ELAPSED,
 	PROF_WARPS_ACTIVE,
-	PROF_TENSOR_ACTIVE,
+	PROF_TENSOR_ACTIVE, /* up to PROF_TENSOR_PER_CYCLE a cycle */
 	PROF_DRAM_READ,
 	PROF_DRAM_WRITE,
 	PROF_GPC_ELAPSED,
@@ -28,7 +28,15 @@ enum prof_counter {
 	PROF_TENSOR_INSTRUCTIONS, /* and a third */
 	PROF_COUNTERS
 };
-enum prof_rollup { PROF_AVG, PROF_MIN, PROF_MAX, PROF_SUM, PROF_ROLLUPS };
+enum prof_rollup {
+	PROF_AVG,
+	PROF_MIN,
+	PROF_MAX,
+	PROF_SUM,
+	PROF_OF_PEAK, /* percent of what it can be in the elapsed cycles; of the tensor pipe alone */
+	PROF_ROLLUPS
+};
+#define PROF_TENSOR_PER_CYCLE 4 /* an SM has so many, and all are counted */
 
 /* Value of each counter over its instances. */
 struct prof_row {
@@ -86,6 +94,8 @@ struct prof_data *prof_data_of(const char *call, const uint8_t *image, size_t by
 prof_set prof_set_of(const char *call, const char *const *names, size_t count);
 /* Adds a value of one instance to the sum, least and greatest of a counter. */
 void prof_row_add(struct prof_row *row, enum prof_counter counter, double value, bool is_first);
+/* And once it has all of them: means of `sms`, and the tensor pipe's share. */
+void prof_row_finish(struct prof_row *row, int sms);
 void prof_data_init(uint8_t *image, size_t bytes, int profiler_type, uint32_t owner, prof_set set);
 
 /* ---- what no client may do --------------------------------------------------------- */

@@ -90,11 +90,11 @@ static void row_fill(struct prof_row *row, const struct fake_device_facts *facts
 		prof_row_add(row, PROF_CYCLES_ACTIVE, active, !sm);
 		prof_row_add(row, PROF_CYCLES_ELAPSED, elapsed, !sm);
 		prof_row_add(row, PROF_WARPS_ACTIVE, warps, !sm);
-		prof_row_add(row, PROF_TENSOR_ACTIVE, active * kernel->tensor, !sm);
+		prof_row_add(row, PROF_TENSOR_ACTIVE,
+		             active * kernel->tensor * PROF_TENSOR_PER_CYCLE, !sm);
 		prof_row_add(row, PROF_GPC_ELAPSED, elapsed, !sm);
 	}
-	for (int counter = 0; counter < PROF_COUNTERS; counter++)
-		row->value[counter][PROF_AVG] = row->value[counter][PROF_SUM] / facts->sm_count;
+	prof_row_finish(row, facts->sm_count);
 	row->value[PROF_DRAM_READ][PROF_SUM] = ns * kernel->dram_read_bytes_per_ns;
 	row->value[PROF_DRAM_WRITE][PROF_SUM] = ns * kernel->dram_write_bytes_per_ns;
 }

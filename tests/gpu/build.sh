@@ -54,6 +54,7 @@ if test -n "$cupti" && test -e "$cuda/include/cupti_pmsampling.h"; then
   compile sass_probe sass_probe.cu "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
   mkdir -p "$folder/empty"
   : >"$folder/empty/string"
+  compile range_probe range_probe.cu "-I$folder/empty" "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
   ${CC:-cc} -std=gnu11 -O2 "-I$folder/empty" "-I$cuda/include" "-I$cuda/extras/CUPTI/include" \
     -o "$folder/pm_probe" "$here/pm_probe.c" "-L$cupti" -lcupti -ldl "-Wl,-rpath,$places"
   rm -r "$folder/empty"

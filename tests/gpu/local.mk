@@ -41,7 +41,7 @@ EXTRA_DIST += \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
 	tests/gpu/sampled.sh \
-	tests/gpu/sass_probe.cu \
+	tests/gpu/range_probe.cu tests/gpu/sass_probe.cu \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \
 	tests/gpu/truth_kernels.cuh \

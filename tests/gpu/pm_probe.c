@@ -25,7 +25,9 @@
 #define ACTIVE                                                                                     \
 	"sm__cycles_active.avg", "sm__cycles_active.max", "sm__cycles_active.min",                 \
 	        "sm__cycles_elapsed.max"
-#define TENSOR "sm__pipe_tensor_cycles_active.avg"
+#define TENSOR_COUNT                                                                               \
+	"sm__pipe_tensor_cycles_active.avg" /* up to four a cycle: one of each sub-core */
+#define TENSOR TENSOR_COUNT ".pct_of_peak_sustained_elapsed"
 #define DRAM "dram__bytes_read.sum", "dram__bytes_write.sum"
 
 #define INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
@@ -43,6 +45,13 @@ static const struct pm_set sets[] = {
         {"the same + insts + fma",
          {ACTIVE, "sm__warps_active.avg", TENSOR, DRAM, INSTRUCTIONS,
           "TPC.TriageCompute.sm__inst_executed_pipe_fma_realtime.sum"}},
+        {"the same + tensor count", {ACTIVE, "sm__warps_active.avg", TENSOR, DRAM, TENSOR_COUNT}},
+        {"the same + insts % of peak",
+         {ACTIVE, "sm__warps_active.avg", TENSOR, DRAM,
+          "TPC.TriageCompute.sm__inst_executed_realtime.avg.pct_of_peak_sustained_elapsed"}},
+        {"range profiler's",
+         {"sm__cycles_active.sum", "sm__cycles_active.min", "sm__cycles_active.max",
+          "sm__cycles_elapsed.max", "sm__warps_active.avg", TENSOR, DRAM}},
         {"active+warps+tensor", {ACTIVE, "sm__warps_active.avg", TENSOR}},
         {"active+warps+dram", {ACTIVE, "sm__warps_active.avg", DRAM}},
         {"active+warps+tensor insts",
@@ -224,20 +233,26 @@ static int part_names(const char *chip)
 	return 0;
 }
 
+/* As sampling asks, and as the range profiler does. */
 static int part_passes(int which, const char *chip)
 {
-	struct pm pm = {.set = &sets[which], .chip = chip};
-	size_t passes = 0;
+	static const CUpti_ProfilerType types[] = {CUPTI_PROFILER_TYPE_PM_SAMPLING,
+	                                           CUPTI_PROFILER_TYPE_RANGE_PROFILER};
+	size_t passes[2] = {0};
+	int failures = 0;
 
-	if ((!chip && !(driver_init(&pm) && pm_device(&pm))) ||
-	    !pm_host(&pm, CUPTI_PROFILER_TYPE_PM_SAMPLING) || !pm_configure(&pm) ||
-	    !(passes = pm_passes(&pm))) {
-		printf("%-10s %-26s: ", "passes", sets[which].name);
-		return report_failure(&pm, "");
+	for (int i = 0; i < 2; i++) {
+		struct pm pm = {.set = &sets[which], .chip = chip};
+
+		if ((!chip && !(driver_init(&pm) && pm_device(&pm))) || !pm_host(&pm, types[i]) ||
+		    !pm_configure(&pm) || !(passes[i] = pm_passes(&pm))) {
+			printf("%-10s %-26s: ", "passes", sets[which].name);
+			failures += report_failure(&pm, i ? "range" : "sampling");
+		}
 	}
-	printf("%-10s %-26s %zu metrics: %zu pass%s, configuration %zu bytes\n", "passes",
-	       sets[which].name, pm.metric_count, passes, passes == 1 ? "" : "es", pm.config_bytes);
-	return 0;
+	printf("%-10s %-26s passes: sampling %zu, range profiler %zu\n", "passes", sets[which].name,
+	       passes[0], passes[1]);
+	return failures > 0;
 }
 
 /* Set-up step by step, a second at 50 us, Stop and Disable. */
@@ -450,9 +465,9 @@ static bool measure_work(struct pm *pm, const struct work *work, const char *wha
 	       "s; "
 	       "SM clock %.0f MHz\n",
 	       "work", what, tally.sum[0] / elapsed, tally.sum[1] / elapsed, tally.sum[2] / elapsed,
-	       tally.sum[4] / elapsed, tally.sum[5] / elapsed, tally.sum[8] / elapsed / work->sms,
-	       tally.sum[6] / 1e9, tally.sum[7] / 1e9, bytes / 1e9, seconds,
-	       elapsed / seconds / 1e6);
+	       tally.sum[4] / elapsed, tally.sum[5] / 100 / (double)tally.samples,
+	       tally.sum[8] / elapsed / work->sms, tally.sum[6] / 1e9, tally.sum[7] / 1e9,
+	       bytes / 1e9, seconds, elapsed / seconds / 1e6);
 	fflush(stdout);
 	return drain_for(pm, &rest, 20000, 0);
 }

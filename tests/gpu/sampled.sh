@@ -18,9 +18,14 @@ measured_run() {
   return "$measured_rc"
 }
 
+# So many launches of each that plain sampling sees 2,000 of them, whenever the stretches with all
+# metrics come: those are at a wider interval.
 truth_words() {
   case $1 in
-    *-fixed) echo "${1%-fixed} fixed" ;;
+    mix | graphmix | unequal) echo "$1 10000" ;;
+    mix-fixed) echo 'mix 10000 fixed' ;;
+    many) echo 'many 700' ;;
+    many-fixed) echo 'many 700 300 fixed' ;;
     *) echo "$1" ;;
   esac
 }

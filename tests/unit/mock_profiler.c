@@ -408,6 +408,7 @@ static wtcupti_result m_evaluate(struct wtcupti_host_evaluate_to_gpu_values *p)
 	NEED(mock.is_host && mock.is_decoded && p->count == (size_t)added && p->index == 0);
 	for (size_t i = 0; i < 5; i++)
 		NEED(!strcmp(p->names[i], core[i]));
+	NEED(p->count == 5 || strstr(p->names[5], ".avg.pct_of_peak_sustained_elapsed"));
 	p->values[0] = mock.bad_value != 0 ? mock.bad_value : sum;
 	p->values[1] = 0.5 * sum / MOCK_SMS;
 	p->values[2] = 1.5 * sum / MOCK_SMS;

@@ -17,8 +17,9 @@
 #define ALL                                                                                        \
 	"sm__cycles_active.avg,sm__cycles_active.min,sm__cycles_active.max,"                       \
 	"sm__cycles_elapsed.max,sm__warps_active.avg,sm__pipe_tensor_cycles_active.avg,"           \
-	"dram__bytes_read.sum,dram__bytes_write.sum"
-#define ALL_COUNT 8
+	"dram__bytes_read.sum,dram__bytes_write.sum,"                                              \
+	"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+#define ALL_COUNT 9
 #define SMS 132
 #define CYCLES_PER_NS 1.98
 
@@ -32,6 +33,7 @@ enum {
 	V_TENSOR,
 	V_READ,
 	V_WRITE,
+	V_SHARE, /* % of the tensor pipe's peak, times ns */
 	V_SAMPLES,
 	V_WALL,
 	V_HOLES,
@@ -65,7 +67,7 @@ static void add(void *data, uint64_t start_ns, uint64_t end_ns, const double *va
 		return;
 	}
 	for (int i = 0; i < ALL_COUNT; i++)
-		sums->value[i] += values[i];
+		sums->value[i] += values[i] * (i == V_SHARE ? (double)(end_ns - start_ns) : 1.0);
 	if (values[0] > 0 && !found->value[V_FIRST_START]) {
 		found->value[V_FIRST_START] = (int64_t)start_ns;
 		found->value[V_FIRST_END] = (int64_t)end_ns;
@@ -84,6 +86,7 @@ static void report(const struct sums *sums)
 		                          (i == V_MIN || i == V_MAX || i == V_ELAPSED ? 1 : SMS));
 	found->value[V_READ] = llround(sums->value[V_READ]);
 	found->value[V_WRITE] = llround(sums->value[V_WRITE]);
+	found->value[V_SHARE] = llround(sums->value[V_SHARE]);
 }
 
 /* What the device says of itself. */
@@ -575,8 +578,10 @@ int main(void)
 	case_must(mkstemp(pm_path) < 0, "mkstemp");
 	check_truth("X=", case_plain, "plain kernels");
 	is_close(got.value[V_WARPS], blocks * 32 * 20000, "warps are blocks times time");
-	is_close(got.value[V_TENSOR], (double)got.value[V_TRUTH_BUSY] / 2,
-	         "half the time tensor pipe");
+	is_close(got.value[V_TENSOR], 4 * (double)got.value[V_TRUTH_BUSY] / 2,
+	         "half the time tensor pipe, in four parts");
+	is_close(got.value[V_SHARE], (double)got.value[V_TRUTH_BUSY] / 2 / SMS * 100,
+	         "as a share of its peak");
 	is_close(got.value[V_READ], 2.0 * (double)got.value[V_WRITE], "DRAM reads and writes");
 	ok(got.value[V_READ] > 0, "DRAM was read");
 	check_truth("X=", case_jitter, "kernels with uneven blocks");

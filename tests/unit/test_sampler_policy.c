@@ -125,6 +125,41 @@ static void test_cost(void)
 	is_i64((int64_t)sim.policy.base_ns, 1000 * US, "no wider than a millisecond");
 }
 
+/* What a sample costs on an H200, with all metrics or without, by up to a tenth more or less. */
+static void test_h200(void)
+{
+	struct wt_sampler_policy policy;
+
+	for (uint64_t cost_ns = 20 * US; cost_ns <= 25 * US; cost_ns += US) {
+		uint64_t now_ns = 0, sampled_ns = 0, cpu_ns = 0, base_ns = 0;
+		int changes = 0;
+
+		wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, true);
+		for (int i = 0; now_ns < 300 * SECOND; i++) {
+			struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+			uint64_t each_ns = plan.is_rich ? 64 * US : cost_ns;
+			struct wt_sampler_stretch done = {.samples = plan.stretch_ns /
+			                                             plan.interval_ns,
+			                                  .active_ns = plan.stretch_ns};
+
+			done.cpu_ns = done.samples * (each_ns * (95 + (uint64_t)(i % 3) * 5) / 100);
+			(void)wt_sampler_policy_learn(&policy, &done);
+			changes += base_ns && policy.base_ns != base_ns;
+			base_ns = policy.base_ns;
+			now_ns += plan.stretch_ns + plan.pause_ns;
+			sampled_ns += now_ns > 40 * SECOND ? plan.stretch_ns : 0;
+			cpu_ns += now_ns > 40 * SECOND ? done.cpu_ns : 0;
+		}
+		ok(base_ns >= 60 * US && base_ns <= 80 * US, "%llu us a sample: every %llu us",
+		   (unsigned long long)(cost_ns / US), (unsigned long long)(base_ns / US));
+		ok(changes <= 1, "which stays so");
+		ok(sampled_ns <= 26 * SECOND && cpu_ns < 26 * SECOND * 45 / 100,
+		   "and a tenth of the time after half a minute: %llu ms of 260 s, %llu of CPU",
+		   (unsigned long long)(sampled_ns / (1000 * US)),
+		   (unsigned long long)(cpu_ns / (1000 * US)));
+	}
+}
+
 static void test_asked(void)
 {
 	struct simulation sim = {0};
@@ -246,6 +281,7 @@ int main(void)
 	test_words();
 	test_auto();
 	test_cost();
+	test_h200();
 	test_asked();
 	test_blind_spots();
 	test_rich();

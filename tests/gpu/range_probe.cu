@@ -1,0 +1,297 @@
+/*
+ * range_probe.cu - for how much longer is an SM active than its blocks can tell, one launch by itself and
+ * launches one after the other?
+ *
+ * A block notes when it began and ended by its SM's clock. It can't see the time before its first
+ * instruction and after its last one, in which the SM has a warp resident all the same. The range
+ * profiler counts sm__cycles_active over one launch (auto range, alone on the device) and over a row of
+ * launches (user range, one pass, nothing between them). Both are compared with the union of the
+ * blocks' times on each SM: a difference per launch and SM is a limit to what such a truth can judge.
+ *
+ * Build: nvcc -O2 -arch=sm_90 -o range_probe range_probe.cu -lcupti -lcuda, or tests/gpu/build.sh
+ * Usage: range_probe [traced]   traced: CUPTI records the kernels meanwhile
+ * Exit:  0 done, 1 a call failed, 77 no device
+ */
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <cupti_activity.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_result.h>
+#include <cupti_target.h>
+
+#include "truth_kernels.cuh"
+
+#define ROW 200 /* launches one after the other */
+#define SINGLE 8
+
+static void check_cuda(cudaError_t error, const char *what)
+{
+	if (error == cudaSuccess)
+		return;
+	fprintf(stderr, "range_probe: %s: %s\n", what, cudaGetErrorString(error));
+	exit(1);
+}
+#define CHECK(call) check_cuda((call), #call)
+
+static void check_cupti(CUptiResult code, const char *what)
+{
+	const char *text = "?";
+
+	if (code == CUPTI_SUCCESS)
+		return;
+	cuptiGetResultString(code, &text);
+	fprintf(stderr, "range_probe: %s: %d %s\n", what, (int)code, text);
+	exit(1);
+}
+#define CHECK_CUPTI(call) check_cupti((call), #call)
+
+#define PARAMS(type, name) CUpti_##type##_Params name = {CUpti_##type##_Params_STRUCT_SIZE}
+
+static const char *const metrics[] = {"sm__cycles_active.sum", "sm__cycles_elapsed.max"};
+
+struct shape {
+	int grid, threads;
+	long long cycles;
+};
+
+static struct {
+	CUcontext context;
+	int sms;
+	block_record *records;
+	CUpti_Profiler_Host_Object *host;
+	CUpti_RangeProfiler_Object *profiler;
+	std::vector<uint8_t> config, image;
+} state;
+
+static void make_config()
+{
+	PARAMS(Profiler_Initialize, init);
+	PARAMS(Device_GetChipName, chip);
+	PARAMS(Profiler_GetCounterAvailability, available);
+	PARAMS(Profiler_Host_Initialize, host);
+	PARAMS(Profiler_Host_ConfigAddMetrics, add);
+	PARAMS(Profiler_Host_GetConfigImageSize, size);
+	PARAMS(Profiler_Host_GetConfigImage, get);
+	std::vector<uint8_t> availability;
+
+	CHECK_CUPTI(cuptiProfilerInitialize(&init));
+	CHECK_CUPTI(cuptiDeviceGetChipName(&chip));
+	available.ctx = state.context;
+	CHECK_CUPTI(cuptiProfilerGetCounterAvailability(&available));
+	availability.resize(available.counterAvailabilityImageSize);
+	available.pCounterAvailabilityImage = availability.data();
+	CHECK_CUPTI(cuptiProfilerGetCounterAvailability(&available));
+	host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+	host.pChipName = chip.pChipName;
+	host.pCounterAvailabilityImage = availability.data();
+	CHECK_CUPTI(cuptiProfilerHostInitialize(&host));
+	state.host = add.pHostObject = size.pHostObject = get.pHostObject = host.pHostObject;
+	add.ppMetricNames = (const char **)metrics;
+	add.numMetrics = 2;
+	CHECK_CUPTI(cuptiProfilerHostConfigAddMetrics(&add));
+	CHECK_CUPTI(cuptiProfilerHostGetConfigImageSize(&size));
+	state.config.resize(size.configImageSize);
+	get.configImageSize = state.config.size();
+	get.pConfigImage = state.config.data();
+	CHECK_CUPTI(cuptiProfilerHostGetConfigImage(&get));
+}
+
+static void empty_image()
+{
+	PARAMS(RangeProfiler_CounterDataImage_Initialize, init);
+
+	init.pRangeProfilerObject = state.profiler;
+	init.counterDataSize = state.image.size();
+	init.pCounterData = state.image.data();
+	CHECK_CUPTI(cuptiRangeProfilerCounterDataImageInitialize(&init));
+}
+
+/* A new profiler for each way of making ranges. */
+static void enable(bool is_row)
+{
+	PARAMS(RangeProfiler_Enable, enable);
+	PARAMS(RangeProfiler_GetCounterDataSize, size);
+	PARAMS(RangeProfiler_SetConfig, set);
+
+	enable.ctx = state.context;
+	CHECK_CUPTI(cuptiRangeProfilerEnable(&enable));
+	state.profiler = size.pRangeProfilerObject = set.pRangeProfilerObject =
+	        enable.pRangeProfilerObject;
+	size.pMetricNames = (const char **)metrics;
+	size.numMetrics = 2;
+	size.maxNumOfRanges = size.maxNumRangeTreeNodes = 4;
+	CHECK_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
+	state.image.assign(size.counterDataSize, 0);
+	empty_image();
+	set.configSize = state.config.size();
+	set.pConfig = state.config.data();
+	set.counterDataImageSize = state.image.size();
+	set.pCounterDataImage = state.image.data();
+	set.range = is_row ? CUPTI_UserRange : CUPTI_AutoRange;
+	set.replayMode = is_row ? CUPTI_UserReplay : CUPTI_KernelReplay;
+	set.maxRangesPerPass = 4;
+	set.numNestingLevels = set.minNestingLevel = 1;
+	set.passIndex = 0;
+	set.targetNestingLevel = is_row ? 1 : 0;
+	CHECK_CUPTI(cuptiRangeProfilerSetConfig(&set));
+}
+
+static void disable()
+{
+	PARAMS(RangeProfiler_Disable, disable);
+
+	disable.pRangeProfilerObject = state.profiler;
+	CHECK_CUPTI(cuptiRangeProfilerDisable(&disable));
+}
+
+static void launch(const shape &s, int times)
+{
+	for (int i = 0; i < times; i++)
+		truth_clock<<<s.grid, s.threads>>>(state.records + (size_t)i * s.grid, s.cycles, 0,
+		                                   0);
+	CHECK(cudaGetLastError());
+}
+
+/* Cycles with a warp on any SM over the launches, by the counters. */
+static double count(const shape &s, int times, bool is_row)
+{
+	PARAMS(RangeProfiler_Start, start);
+	PARAMS(RangeProfiler_Stop, stop);
+	PARAMS(RangeProfiler_PushRange, push);
+	PARAMS(RangeProfiler_PopRange, pop);
+	PARAMS(RangeProfiler_DecodeData, decode);
+	PARAMS(Profiler_Host_EvaluateToGpuValues, evaluate);
+	double values[2] = {0, 0};
+
+	start.pRangeProfilerObject = stop.pRangeProfilerObject = push.pRangeProfilerObject =
+	        pop.pRangeProfilerObject = decode.pRangeProfilerObject = state.profiler;
+	push.pRangeName = "row";
+	CHECK_CUPTI(cuptiRangeProfilerStart(&start));
+	if (is_row)
+		CHECK_CUPTI(cuptiRangeProfilerPushRange(&push));
+	launch(s, times);
+	CHECK(cudaDeviceSynchronize());
+	if (is_row)
+		CHECK_CUPTI(cuptiRangeProfilerPopRange(&pop));
+	CHECK_CUPTI(cuptiRangeProfilerStop(&stop));
+	CHECK_CUPTI(cuptiRangeProfilerDecodeData(&decode));
+	evaluate.pHostObject = state.host;
+	evaluate.pCounterDataImage = state.image.data();
+	evaluate.counterDataImageSize = state.image.size();
+	evaluate.ppMetricNames = (const char **)metrics;
+	evaluate.numMetrics = 2;
+	evaluate.pMetricValues = values;
+	CHECK_CUPTI(cuptiProfilerHostEvaluateToGpuValues(&evaluate));
+	empty_image();
+	return values[0];
+}
+
+struct truth {
+	double cycles, ns;
+	int sms; /* SMs with a block, summed over the launches */
+};
+
+/* Union of the blocks of each SM, launch by launch. */
+static truth sum_blocks(const shape &s, int times)
+{
+	std::vector<block_record> records((size_t)s.grid * times);
+	truth sum = {0, 0, 0};
+
+	CHECK(cudaMemcpy(records.data(), state.records, records.size() * sizeof(records[0]),
+	                 cudaMemcpyDeviceToHost));
+	for (int i = 0; i < times; i++) {
+		auto begin = records.begin() + (size_t)i * s.grid, end = begin + s.grid;
+
+		std::sort(begin, end, [](const block_record &a, const block_record &b) {
+			return a.sm != b.sm ? a.sm < b.sm : a.start_cycle < b.start_cycle;
+		});
+		for (auto at = begin; at != end; sum.sms++) {
+			uint64_t first = at->start_cycle, last = at->end_cycle;
+			uint64_t first_ns = at->start_ns, last_ns = at->end_ns;
+			uint32_t sm = at->sm;
+
+			for (at++; at != end && at->sm == sm; at++) {
+				if (at->start_cycle > last) { /* nobody was there in between */
+					sum.cycles += (double)(last - first);
+					sum.ns += (double)(last_ns - first_ns);
+					first = at->start_cycle;
+					first_ns = at->start_ns;
+				}
+				last = std::max(last, at->end_cycle);
+				last_ns = std::max(last_ns, at->end_ns);
+			}
+			sum.cycles += (double)(last - first);
+			sum.ns += (double)(last_ns - first_ns);
+		}
+	}
+	return sum;
+}
+
+/* ---- kernel records, as a profiler has them made */
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *bytes, size_t *records)
+{
+	*bytes = 1 << 20;
+	*buffer = (uint8_t *)aligned_alloc(8, *bytes);
+	*records = 0;
+}
+
+static void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t)
+{
+	free(buffer);
+}
+
+int main(int argc, char **argv)
+{
+	static const shape shapes[] = {{264, 1024, 8000},  {66, 1024, 9000},  {1056, 256, 10000},
+	                               {528, 512, 16000},  {40, 1024, 30000}, {528, 1024, 12000},
+	                               {264, 1024, 100000}};
+	int devices = 0;
+
+	if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+		fprintf(stderr, "range_probe: no CUDA device\n");
+		return 77;
+	}
+	if (argc > 1 && !strcmp(argv[1], "traced")) {
+		CHECK_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
+		CHECK_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+	}
+	CHECK(cudaFree(0));
+	cuCtxGetCurrent(&state.context);
+	CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
+	CHECK(cudaMalloc(&state.records, sizeof(block_record) * 1056 * ROW));
+	make_config();
+	for (bool is_row : {false, true}) {
+		enable(is_row);
+		for (auto &s : shapes) {
+			int times = is_row ? ROW : 1;
+
+			launch(s, 1);
+			CHECK(cudaDeviceSynchronize());
+			for (int i = 0; i < (is_row ? 2 : SINGLE); i++) {
+				double cycles = count(s, times, is_row);
+				truth blocks = sum_blocks(s, times);
+
+				printf("%s grid %4d x %4d, %6.2f us on an SM: active %.0f cycles, "
+				       "blocks %.0f (%.3f "
+				       "GHz): %+.2f %%, %+.0f cycles per SM and launch\n",
+				       is_row ? "row of 200" : "by itself ", s.grid, s.threads,
+				       blocks.ns / blocks.sms / 1e3, cycles / times,
+				       blocks.cycles / times, blocks.cycles / blocks.ns,
+				       100 * (cycles / blocks.cycles - 1),
+				       (cycles - blocks.cycles) / blocks.sms);
+			}
+		}
+		disable();
+	}
+	return 0;
+}
