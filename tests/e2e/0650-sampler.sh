@@ -70,12 +70,13 @@ is "$(sql "SELECT count(*) > 0, max(abs(tensor_share / active_avg - 0.25)) < 0.0
 
 # ---- where decoding begins the image anew; and what NVML says, if it is there
 export WTFAKE_TRUTH="$work/truth.anew"
-WTFAKE_PM_ANEW=1 WTFAKE_NVML_REASONS=4 WTFAKE_NVML_PROCESSES=1 demo 4
+WTFAKE_PM_ANEW=40 WTFAKE_NVML_REASONS=4 WTFAKE_NVML_PROCESSES=1 demo 4
 settle
 unset WTFAKE_TRUTH
 mv "$work/truth.anew" "$work/truth"
 got=$(near_truth)
 is "${got%|*}" "1|1" "decoding that begins anew: the truth all the same: $got"
+is "$(sql "SELECT samples_taken = samples_stored, reason FROM sampler")" "1|" "... and samples that come again are none, and no damage"
 is "$(sql "SELECT count(*) BETWEEN 1 AND 10, min(throttle_reasons), max(throttle_reasons), min(sm_clock_mhz) FROM gpu_state")" "1|4|4|1980" \
   "NVML: clocks are held down by power"
 if [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; then

@@ -228,6 +228,7 @@ static wtcupti_result decode(const char *call, struct wtcupti_pm_decode_data *p)
 	struct prof_data *data =
 	        prof_data_of(call, p->image, p->image_bytes, WTCUPTI_PROFILER_PM_SAMPLING);
 	uint64_t drop_every = (uint64_t)fake_env_i64("WTFAKE_PM_DROP_EVERY", 0);
+	int64_t anew = fake_env_i64("WTFAKE_PM_ANEW", 0);
 	int64_t until_ns;
 
 	if (!o->has_started)
@@ -236,8 +237,12 @@ static wtcupti_result decode(const char *call, struct wtcupti_pm_decode_data *p)
 		prof_die("%s: counter data of another object", call);
 	if (data->set & ~o->set)
 		prof_die("%s: counter data for metrics that are not configured", call);
-	if (fake_env_i64("WTFAKE_PM_ANEW", 0))
+	if (anew) {
+		int64_t again = anew - 1 < (int64_t)data->count ? anew - 1 : (int64_t)data->count;
+
+		o->sample -= again < o->sample ? again : o->sample;
 		data->count = 0;
+	}
 	until_ns = known_ns(o);
 	buffer_check(o);
 	p->overflow = o->has_overflowed;
