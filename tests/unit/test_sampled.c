@@ -270,6 +270,7 @@ static void test_unsound(void)
 {
 	struct synth_options options = {.producer = WT_PRODUCER_SAMPLER};
 	struct wt_sample bad[8];
+	char command[1000];
 	pid_t daemon, pid;
 
 	synth_folder(folder);
@@ -326,6 +327,11 @@ static void test_unsound(void)
 	       1, "why another never sampled");
 	is_i64(query("SELECT count(*) FROM proc"), 0, "no process");
 	is_i64(query("SELECT count(*) FROM launch_call"), 0, "no launch");
+	snprintf(command, sizeof(command),
+	         "grep -q '8 samples so far that can.t be stored: 1 start before .* 4 have a time "
+	         ".* 3 values .* 0 came' %s/daemon.out",
+	         folder);
+	ok(system(command) == 0, "the log says why");
 	synth_folder_remove(folder);
 }
 
