@@ -21,7 +21,7 @@
 #define COARSE_ROWS 1500
 #define FINE_ROWS 4000
 #define ALL_ROWS 12000 /* for the last steps, if there are many configurations */
-#define EXACT_NS 30 /* no better than this: time stamps are not */
+#define EXACT_NS 60 /* no better than this: time stamps are not */
 #define MISFIT 3 /* bins are no kernel's true course: larger errors than noise alone makes */
 #define MISFIT_NS 400 /* what the search may be off, were the course of kernels left out */
 #define STILL_NS 60 /* moves that are not worth it */

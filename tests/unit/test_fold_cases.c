@@ -556,6 +556,34 @@ static double cpu_s(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* As many configurations as a training step has, or several programs: the offset is found soon. */
+static void hundreds(bool is_random)
+{
+	struct sim_outcome outcome;
+	struct fold_sim sim;
+	double now_ns = 100000, begin_s, took_s;
+
+	sim_init(&sim, 300, 26);
+	shapes(&sim);
+	sim.offset_ns = -7300;
+	if (is_random)
+		now_ns = some_work(&sim, now_ns, 30000, 0, 300);
+	for (int step = 0; step < 100 && !is_random; step++)
+		for (size_t i = 0; i < 300; i++)
+			now_ns = sim_launch(&sim, i, now_ns + 900 + 300 * sim_uniform(&sim),
+			                    4000 + (double)(i * 7919 % 300) * 150);
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	begin_s = cpu_s();
+	wt_fold_destroy(fold_sim("300 configurations", &sim, 20000, NULL, &outcome));
+	took_s = cpu_s() - begin_s;
+	printf("# %zu samples, %zu kernels: %.1f s\n", sim.sample_count, sim.kernel_count, took_s);
+	is_honest(&outcome, is_random ? "300 configurations in random order"
+	                              : "300 configurations in a fixed order");
+	is_near(outcome.summary.offset_ns, -7300, outcome.summary.offset_error_ns,
+	        "the offset is within its error");
+	sim_free(&sim);
+}
+
 static void thousands(void)
 {
 	struct sim_outcome outcome;
@@ -596,6 +624,8 @@ int main(void)
 	idle_first();
 	ramps();
 	little_memory();
+	hundreds(false);
+	hundreds(true);
 	thousands();
 	return tap_done();
 }
