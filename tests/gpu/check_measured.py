@@ -13,8 +13,10 @@ profiled: SM cycles per launch within 0.3 %, and the configurations' means.
 
 A block can't see its own launch and exit. range_probe counts how much longer its SM is active: 223 to
 361 cycles, in one launch as in a row of them, and again for each further wave where the SM is empty in
-between (524 for two of 1,024 threads; H200, RESULTS.md). 280 cycles each are added to truth here; what
-is left shows as `per SM`. The first launch under the profiler is cold, and not judged.
+between (524 for two of 1,024 threads; H200, RESULTS.md). While CUPTI records the kernels it is 240
+cycles more, except under the profiler, which gives kernels no times: 484 to 585 in a row of launches.
+So 520 cycles per SM, and 280 for each further wave, are added to truth where kernels were sampled, and
+280 each where they were profiled; what is left shows as `per SM`. The first launch under the profiler is cold, and not judged.
 A configuration without a number fails unless the run file says it can't be separated; how many there
 are is printed. CLAIM is the error that the run file gives; `beyond` counts those that are further off.
 
@@ -35,6 +37,7 @@ PROFILE_BINS_WRONG = 0.05  # share of bins that may be outside
 LAUNCH_DRAIN_NS = 900  # at most, by which recorded durations exceed first to last block
 PROFILED_TOLERANCE = 0.003
 BLIND_CYCLES, BLIND_CYCLES_OFF = 280, 110  # a block's launch and exit; up to so much more or less
+TRACED_CYCLES = 240  # more of each launch while CUPTI records kernels
 CLOCK_GHZ = 1.98
 INSEPARABLE = ("separ", "as others do")  # in the reasons of configurations that can't be told apart
 SHOWN = 24
@@ -75,10 +78,10 @@ def sm_waves(truth):
 
 
 def with_blind(truth):
-  """Active SM-ns of a launch, launch and exit of its blocks included."""
-  if truth["kernel"] != "truth_clock":
-    return truth["active_sm_ns"] + BLIND_CYCLES / CLOCK_GHZ * min(truth["grid"], truth["sms"])
-  return truth["active_sm_ns"] + BLIND_CYCLES / CLOCK_GHZ * sm_waves(truth)
+  """Active SM-ns of a launch that is recorded, with what its blocks can't see."""
+  sms = min(truth["grid"], truth["sms"])
+  waves = sm_waves(truth) if truth["kernel"] == "truth_clock" else sms
+  return truth["active_sm_ns"] + (BLIND_CYCLES * waves + TRACED_CYCLES * sms) / CLOCK_GHZ
 
 
 def middle(values):

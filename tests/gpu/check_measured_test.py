@@ -47,15 +47,15 @@ def truth_of(shape):
   return sum(ns for ns, _ in steps), sum(ns * sms for ns, sms in steps)
 
 
-def unseen_ns(sm_waves):
-  """What blocks can't see of the SMs' active time: check_measured.py."""
-  return 280 / 1.98 * sm_waves
+def unseen_ns(sm_waves, sms=0):
+  """What blocks can't see of the SMs' active time: check_measured.py. `sms`: of a recorded launch."""
+  return (280 * sm_waves + 240 * sms) / 1.98
 
 
 def config_line(shape, section="mix"):
   grid, block, resident, steps, slow = shape
   dur_ns, active = truth_of(shape)
-  active -= unseen_ns(min(grid, SMS) + max(0, grid - 2 * SMS))
+  active -= unseen_ns(min(grid, SMS) + max(0, grid - 2 * SMS), min(grid, SMS))
   profile = [f"{sms:.2f}" for ns, sms in steps for _ in range(ns // 100)]
   underfill = max(0, SMS - grid) * dur_ns
   return "\t".join(map(str, ("config", section, "truth_clock", grid, block, 0, resident, SMS, 2000, 200, dur_ns,
