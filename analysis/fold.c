@@ -25,7 +25,7 @@ int wt_fold_create(const struct wt_fold_options *options, struct wt_fold **ret_f
 	if (!options)
 		options = &none;
 	if (!options->sm_count || options->bin_ns < 0 || options->offset_max_ns < 0 ||
-	    options->split_ns < 0 || options->bins_max > 4096)
+	    options->split_ns < 0 || options->ramp_ns < 0 || options->bins_max > 4096)
 		return -EINVAL;
 	fold = calloc(1, sizeof(*fold));
 	if (!fold)
@@ -128,12 +128,12 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 	return 0;
 }
 
-/* Segments that samples will see have unknowns; kernels are counted, once each. */
+/* Segments that samples will see have unknowns; kernels are counted, once each, if asked for. */
 static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size_t count,
-                   int64_t start_ns, int64_t end_ns)
+                   int64_t start_ns, int64_t end_ns, bool do_count)
 {
-	int err = fold_segments_build(&fold->segments, &fold->blocks, kernels, count,
-	                              fold->options.split_ns);
+	int err =
+	        fold_segments_build(&fold->segments, &fold->blocks, kernels, count, &fold->options);
 
 	if (err)
 		return err;
@@ -145,7 +145,7 @@ static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, s
 		    !fold->blocks.all[segment->block].bins)
 			err = give_unknowns(fold, segment->block);
 	}
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; do_count && i < count && !err; i++) {
 		struct fold_block *block;
 
 		if (kernels[i].end_ns <= start_ns || kernels[i].start_ns >= end_ns ||
@@ -154,6 +154,8 @@ static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, s
 		block = &fold->blocks.all[fold->blocks.of_config[kernels[i].config]];
 		if (kernels[i].start_ns > block->last_start_ns) {
 			block->launches++;
+			block->recorded_ns += (double)(kernels[i].end_ns - kernels[i].start_ns);
+			block->busy_ns += (double)fold_busy_ns(&fold->options, &kernels[i]);
 			block->last_start_ns = kernels[i].start_ns;
 		}
 	}
@@ -213,12 +215,14 @@ static void count_sample(struct wt_fold *fold, const struct wt_fold_sample *samp
 	const struct fold_row *row = &fold->row;
 	double clock = sample->mean[WT_FOLD_CLOCK];
 
-	fold->samples++;
-	fold->busy += row->count > 0;
 	for (int i = 0; i < FOLD_SOLVED_CHANNELS; i++) {
 		fold->square[i] += y[i] * y[i];
 		fold->busy_square[i] += row->count ? y[i] * y[i] : 0;
 	}
+	if (sample->mean[WT_FOLD_ACTIVE] < 0)
+		return; /* for the channels alone */
+	fold->samples++;
+	fold->busy += row->count > 0;
 	fold->active_sm_ns += y[WT_FOLD_ACTIVE];
 	fold->sample_ns += length_ns;
 	fold->cross += y[WT_FOLD_ACTIVE] * length_ns;
@@ -241,7 +245,7 @@ static int add_row(struct wt_fold *fold, const struct wt_fold_sample *sample)
 	double length_ns = (double)(sample->end_ns - sample->start_ns);
 	double rhs[FOLD_RHS_COUNT] = {0};
 	uint64_t signs = fold_signs((uint64_t)fold->samples);
-	int err;
+	int err = 0;
 
 	for (int i = 0; i < FOLD_SOLVED_CHANNELS; i++) {
 		if (sample->mean[i] >= 0)
@@ -249,7 +253,8 @@ static int add_row(struct wt_fold *fold, const struct wt_fold_sample *sample)
 	}
 	for (int i = 0; i < FOLD_PROBES; i++)
 		rhs[FOLD_RHS_PROBE + i] = signs >> i & 1 ? 1 : -1;
-	err = fold_normal_add(&fold->normal, &fold->row, rhs, fold->is_full);
+	if (sample->mean[WT_FOLD_ACTIVE] >= 0)
+		err = fold_normal_add(&fold->normal, &fold->row, rhs, fold->is_full);
 	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++) {
 		if (!(sample->mean[i] >= 0) || !fold->row.count)
 			continue;
@@ -266,6 +271,14 @@ static int add_row(struct wt_fold *fold, const struct wt_fold_sample *sample)
 	return err;
 }
 
+static bool has_channel(const struct wt_fold_sample *sample)
+{
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+		if (sample->mean[i] >= 0)
+			return true;
+	return false;
+}
+
 /* do_add, do_look: the first stretches are added, and looked back at once there is a solution. */
 static int one_sample(struct wt_fold *fold, const struct wt_fold_sample *sample,
                       size_t positions[3], bool do_add, bool do_look)
@@ -275,9 +288,10 @@ static int one_sample(struct wt_fold *fold, const struct wt_fold_sample *sample,
 	                         sample->start_ns + fold->offset_ns,
 	                         sample->end_ns + fold->offset_ns, &positions[0]);
 	bool is_good = sample->mean[WT_FOLD_ACTIVE] >= 0 && fold->row.is_whole;
+	bool is_of_use = fold->row.is_whole && (is_good || has_channel(sample));
 
 	if (!err && do_add) {
-		err = is_good ? add_row(fold, sample) : -ENOSPC;
+		err = is_of_use ? add_row(fold, sample) : -ENOSPC;
 		if (err == -ENOSPC) {
 			fold->skipped++;
 			return 0;
@@ -360,12 +374,15 @@ static int add_stretch(struct wt_fold *fold, const struct wt_fold_kernel *kernel
                        size_t sample_count, bool do_add, bool do_look)
 {
 	size_t positions[3] = {0};
+	bool has_active = false;
 	int err = 0;
 
 	if (!sample_count)
 		return 0;
+	for (size_t i = 0; i < sample_count && !has_active; i++)
+		has_active = samples[i].mean[WT_FOLD_ACTIVE] >= 0;
 	err = prepare(fold, kernels, kernel_count, samples[0].start_ns + fold->offset_ns,
-	              samples[sample_count - 1].end_ns + fold->offset_ns);
+	              samples[sample_count - 1].end_ns + fold->offset_ns, has_active);
 	for (size_t i = 0; i < sample_count && !err; i++) {
 		err = one_sample(fold, &samples[i], positions, do_add,
 		                 do_look && fold->solution.map);

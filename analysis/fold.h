@@ -21,6 +21,11 @@
  * overlap, SMs are shared and sums mean nothing: such time has an unknown of its own for each set of
  * configurations ("joint"), and says nothing of each by itself.
  *
+ * RAMP. A recorded interval exceeds first block to last block by the device's launch and drain, in which
+ * SMs are idle. Half of ramp_ns is taken off each end of a kernel, but a quarter of it at most, before
+ * rows are built: else it would have to be made up for by the offset. Means, times and profiles are of the
+ * recorded interval all the same: idle at its ends.
+ *
  * MEMORY is that of the normal equations: pairs of bins that ever shared a sample. It does not grow
  * with the run. Time: per sample the square of the bins that it touches; solving: sparse.
  *
@@ -34,9 +39,9 @@
 #include <stdint.h>
 
 /*
- * What a sample has a mean of. Only the first must be known; others < 0 are not: the sampler takes
- * some metrics in a part of its stretches only. A channel is solved from the samples that have it,
- * with normal equations of their own.
+ * What a sample has a mean of; < 0: not known. The sampler takes some metrics in a part of its
+ * stretches only. A channel is solved from the samples that have it, with normal equations of their
+ * own; clocks, errors and profiles come from samples with ACTIVE alone.
  */
 enum wt_fold_channel {
 	WT_FOLD_ACTIVE, /* SMs active, 0 to sm_count */
@@ -64,6 +69,7 @@ struct wt_fold_options {
 	uint32_t bins_max; /* per configuration; 0: 64 */
 	int64_t offset_max_ns; /* 0: 60000 */
 	int64_t split_ns; /* 0: 200 */
+	int64_t ramp_ns; /* of each kernel; see RAMP */
 	size_t bytes_max; /* of normal equations; 0: 256 MiB. Beyond: rare configurations have one bin */
 };
 

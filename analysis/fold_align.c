@@ -197,7 +197,7 @@ static int begin(struct search *search)
 	for (size_t s = 0; s < fold->waiting_count && !err; s++)
 		err = fold_segments_build(&search->segments[s], &fold->blocks,
 		                          fold->waiting[s].kernels, fold->waiting[s].kernel_count,
-		                          fold->options.split_ns);
+		                          &fold->options);
 	if (!err)
 		err = choose_rows(search);
 	if (err)

@@ -38,6 +38,7 @@ struct fold_block {
 	uint32_t config; /* FOLD_NONE: joint */
 	uint32_t set_pos, set_count; /* members, in fold_blocks.members; 0: the crowd, see there */
 	int64_t launches, last_start_ns;
+	double recorded_ns, busy_ns; /* of them, as recorded and without their ramps */
 	double duration_ns; /* sum over `durations` kernels, until it has unknowns */
 	int64_t durations;
 	int64_t rows;
@@ -82,7 +83,10 @@ size_t fold_blocks_bytes(const struct fold_blocks *blocks);
 void fold_segments_fini(struct fold_segments *segments);
 /* 0, -EINVAL (not in order) or -ENOMEM. */
 int fold_segments_build(struct fold_segments *segments, struct fold_blocks *blocks,
-                        const struct wt_fold_kernel *kernels, size_t count, int64_t split_ns);
+                        const struct wt_fold_kernel *kernels, size_t count,
+                        const struct wt_fold_options *options);
+/* The kernel's duration without its ramps. */
+int64_t fold_busy_ns(const struct wt_fold_options *options, const struct wt_fold_kernel *kernel);
 
 struct fold_row {
 	uint32_t *column;

@@ -9,11 +9,13 @@
 #define WIDTH (1 + FOLD_PROBES)
 #define FEW_ROWS 16
 /*
- * What hardware showed beyond noise: the recorded interval's ends are not those of activity, and the
- * shares of samples are not exact (tests/data/fold: shapes of 5 to 78 us against truth).
+ * What hardware showed beyond noise, against the clocks of blocks: an SM is active before its first block
+ * reads a clock and after its last one did, and by how much is not the same for all kernels: EDGE_NS of
+ * all SMs that it keeps active at its widest, however few they are on average. And the shares of samples
+ * are not exact (tests/data/fold: shapes of 5 to 78 us).
  */
-#define EDGE_NS 100.0
-#define EXACT 0.003
+#define EDGE_NS 150.0
+#define EXACT 0.005
 #define JOINT_SHARE 0.1 /* of its time by itself, below which it is JOINT */
 
 size_t fold_all_bytes(const struct wt_fold *fold)
@@ -75,6 +77,7 @@ struct mean {
 	const struct wt_fold *fold;
 	double time_ns, sum[FOLD_SOLVED_CHANNELS], shift, probe[FOLD_PROBES];
 	double sigma_factor; /* of its own samples, over that of all */
+	double widest; /* bin of ACTIVE */
 };
 
 static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
@@ -82,6 +85,8 @@ static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
 	const struct fold_solution *solution = &mean->fold->solution;
 
 	mean->time_ns += time_ns;
+	mean->widest = fmax(mean->widest,
+	                    fmin(solution->x[WT_FOLD_ACTIVE][i], mean->fold->options.sm_count));
 	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
 		if (solution->x[channel])
 			mean->sum[channel] += time_ns * solution->x[channel][i];
@@ -119,7 +124,8 @@ static double error_of(const struct mean *mean, int channel)
 static double whole_error(const struct mean *mean, int channel, double launch_ns)
 {
 	double noise = error_of(mean, channel), value = mean->sum[channel] / mean->time_ns;
-	double edge = value * EDGE_NS / launch_ns, exact = value * EXACT;
+	double edge = (channel == WT_FOLD_ACTIVE ? mean->widest : value) * EDGE_NS / launch_ns;
+	double exact = value * EXACT;
 
 	return sqrt(noise * noise + edge * edge + exact * exact);
 }
@@ -190,13 +196,20 @@ static double seen_share(const struct wt_fold *fold, const struct fold_block *bl
 	return all_ns > 0 ? seen_ns / all_ns : 0;
 }
 
+/* By how much the recorded time of a block exceeds that without ramps. */
+static double stretch_of(const struct fold_block *block)
+{
+	return block->busy_ns > 0 ? block->recorded_ns / block->busy_ns : 1;
+}
+
 static void own_result(const struct wt_fold *fold, const struct fold_block *block,
                        struct wt_fold_result *result)
 {
 	struct mean mean = {.fold = fold, .sigma_factor = 1};
-	double wide = fold->options.sm_count / 10.0, launch_ns, seen;
+	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns, seen;
 
 	add_block(&mean, block);
+	mean.time_ns *= stretch;
 	launch_ns = mean.time_ns;
 	result->bins = fold->solution.map[block->first + block->bins - 1] -
 	               fold->solution.map[block->first] + 1;
@@ -246,12 +259,29 @@ void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_
 		ret_result->verdict = WT_FOLD_JOINT;
 }
 
+/* A bin of the solution, and its error. */
+static void bin_of(const struct wt_fold *fold, const struct fold_block *block, uint32_t i,
+                   double *ret_active, double *ret_error)
+{
+	struct mean mean = {.fold = fold, .sigma_factor = 1};
+	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
+	double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
+
+	add_unknown(&mean, i, 1);
+	if (factor > 1)
+		mean.sigma_factor = factor;
+	*ret_active = fold->solution.x[WT_FOLD_ACTIVE][i];
+	*ret_error = error_of(&mean, WT_FOLD_ACTIVE);
+}
+
+/* Bins of the solution leave the ramps out; those that are told have them. */
 void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active_sms,
                      double *error_sms)
 {
 	const struct fold_blocks *blocks = &fold->blocks;
 	const struct fold_block *block;
-	uint32_t first, last;
+	uint32_t first, bins;
+	double stretch, ramp;
 
 	if (config >= blocks->configs || blocks->of_config[config] == FOLD_NONE)
 		return;
@@ -259,17 +289,22 @@ void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active
 	if (!is_solved(fold, block))
 		return;
 	first = fold->solution.map[block->first];
-	last = fold->solution.map[block->first + block->bins - 1];
-	for (uint32_t i = first; i <= last; i++) {
-		struct mean mean = {.fold = fold, .sigma_factor = 1};
-		double square =
-		        block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
-		double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
+	bins = fold->solution.map[block->first + block->bins - 1] - first + 1;
+	stretch = stretch_of(block);
+	ramp = (stretch - 1) / 2 * bins; /* in bins of the solution */
+	for (uint32_t to = 0; to < bins; to++)
+		active_sms[to] = error_sms[to] = 0;
+	for (uint32_t from = 0; from < bins; from++) {
+		double active, error;
 
-		add_unknown(&mean, i, 1);
-		if (factor > 1)
-			mean.sigma_factor = factor;
-		active_sms[i - first] = fold->solution.x[WT_FOLD_ACTIVE][i];
-		error_sms[i - first] = error_of(&mean, WT_FOLD_ACTIVE);
+		bin_of(fold, block, first + from, &active, &error);
+		for (uint32_t to = 0; to < bins; to++) {
+			double begin = fmax(from + ramp, to * stretch);
+			double end = fmin(from + 1 + ramp, (to + 1) * stretch);
+			double part = fmax(0, end - begin) / stretch;
+
+			active_sms[to] += part * active;
+			error_sms[to] += part * error;
+		}
 	}
 }

@@ -240,9 +240,35 @@ static void cut(struct fold_segments *segments, size_t open, struct wt_fold_kern
 	kernel->start_ns = middle_ns;
 }
 
-/* Copies kernels, cut, by their new starts. */
+/* Of a kernel's ends, in which SMs are idle. */
+static int64_t ramp_of(const struct wt_fold_options *options, const struct wt_fold_kernel *kernel)
+{
+	int64_t quarter_ns = (kernel->end_ns - kernel->start_ns) / 4;
+
+	return options->ramp_ns / 2 < quarter_ns ? options->ramp_ns / 2 : quarter_ns;
+}
+
+int64_t fold_busy_ns(const struct wt_fold_options *options, const struct wt_fold_kernel *kernel)
+{
+	return kernel->end_ns - kernel->start_ns - 2 * ramp_of(options, kernel);
+}
+
+/* They are almost in order. */
+static void sort_kernels(struct wt_fold_kernel *kernels, size_t count)
+{
+	for (size_t i = 1; i < count; i++) {
+		struct wt_fold_kernel kernel = kernels[i];
+		size_t to = i;
+
+		for (; to && kernels[to - 1].start_ns > kernel.start_ns; to--)
+			kernels[to] = kernels[to - 1];
+		kernels[to] = kernel;
+	}
+}
+
+/* Copies kernels, without ramps, cut, by their new starts. */
 static int take_kernels(struct fold_segments *segments, const struct wt_fold_kernel *kernels,
-                        size_t count, int64_t split_ns, size_t *ret_count)
+                        size_t count, const struct wt_fold_options *options, size_t *ret_count)
 {
 	struct wt_fold_kernel *taken;
 	size_t left = 0, open = 0;
@@ -253,27 +279,26 @@ static int take_kernels(struct fold_segments *segments, const struct wt_fold_ker
 		return -ENOMEM;
 	segments->kernels = taken;
 	for (size_t i = 0; i < count; i++) {
+		int64_t ramp_ns = ramp_of(options, &kernels[i]);
+
 		if (kernels[i].end_ns < kernels[i].start_ns ||
 		    (i && kernels[i].start_ns < kernels[i - 1].start_ns))
 			return -EINVAL;
 		if (kernels[i].end_ns == kernels[i].start_ns)
 			continue;
 		taken[left] = kernels[i];
-		open = close_until(segments, open, kernels[i].start_ns);
-		cut(segments, open, &taken[left], split_ns);
-		err = open_kernel(segments, &open, left);
+		taken[left].start_ns += ramp_ns;
+		taken[left++].end_ns -= ramp_ns;
+	}
+	sort_kernels(taken, left);
+	for (size_t i = 0; i < left; i++) {
+		open = close_until(segments, open, taken[i].start_ns);
+		cut(segments, open, &taken[i], options->split_ns);
+		err = open_kernel(segments, &open, i);
 		if (err)
 			return err;
-		left++;
 	}
-	for (size_t i = 1; i < left; i++) { /* almost in order */
-		struct wt_fold_kernel kernel = taken[i];
-		size_t to = i;
-
-		for (; to && taken[to - 1].start_ns > kernel.start_ns; to--)
-			taken[to] = taken[to - 1];
-		taken[to] = kernel;
-	}
+	sort_kernels(taken, left);
 	*ret_count = left;
 	return 0;
 }
@@ -316,11 +341,12 @@ static int emit(struct fold_segments *segments, struct fold_blocks *blocks, size
 }
 
 int fold_segments_build(struct fold_segments *segments, struct fold_blocks *blocks,
-                        const struct wt_fold_kernel *kernels, size_t count, int64_t split_ns)
+                        const struct wt_fold_kernel *kernels, size_t count,
+                        const struct wt_fold_options *options)
 {
 	size_t taken, open = 0, next = 0;
 	int64_t now_ns = INT64_MIN, until_ns;
-	int err = take_kernels(segments, kernels, count, split_ns, &taken);
+	int err = take_kernels(segments, kernels, count, options, &taken);
 
 	segments->count = 0;
 	while (!err && (open || next < taken)) {

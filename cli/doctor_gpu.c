@@ -349,6 +349,23 @@ static void check_tools(struct wt_doctor *doctor)
 		              "none in this environment");
 }
 
+/* Where MPS shares the device: its control pipe is there, or its setting. */
+static void check_mps(struct wt_doctor *doctor)
+{
+	const char *share = getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE");
+	const char *dir = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char pipe[WT_PATH_BYTES];
+
+	snprintf(pipe, sizeof(pipe), "%s/control", dir && dir[0] ? dir : "/tmp/nvidia-mps");
+	if (!(share && share[0]) && access(pipe, F_OK))
+		return;
+	wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "MPS",
+	              "read idle SM-time as this program's alone, or run it without MPS",
+	              "%s%s: kernels of other MPS clients are not seen, and SMs may be capped",
+	              share && share[0] ? "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=" : pipe,
+	              share && share[0] ? share : " is there");
+}
+
 void wt_doctor_gpu(struct wt_doctor *doctor)
 {
 	struct wt_probe_result *probe = calloc(1, sizeof(*probe));
@@ -368,6 +385,8 @@ void wt_doctor_gpu(struct wt_doctor *doctor)
 		check_mig(doctor, probe);
 	if (!missing)
 		check_counters(doctor);
+	if (!missing)
+		check_mps(doctor);
 	check_tools(doctor);
 	free(probe);
 }

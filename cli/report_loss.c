@@ -33,6 +33,8 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(kernels_linked, NULL),
         FIELD(kernels_cupti_only, "launch calls of kernels that only CUPTI saw"),
         FIELD(kernels_no_time, "kernel times: not usable, so not ranked"),
+        FIELD(kernels_no_time_profiled,
+              "kernel times: launches under the range profiler have none; not ranked"),
         FIELD(kernels_dropped_ring, "kernel records: ring full"),
         FIELD(kernels_dropped_cupti, "kernel records: dropped by CUPTI"),
         FIELD(kernels_torn,
@@ -63,6 +65,19 @@ int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 	return dropped + loss->launches_unobserved + loss->kernels_no_time;
 }
 
+/* Launches under the profiler, of which CUPTI gives no times: as many kernels without one are its doing. */
+#define PROFILED_SQL                                                                               \
+	"min(kernels_no_time, ifnull((SELECT c.launches FROM profile_count c WHERE c.process_id "  \
+	"= loss.process_id), 0))"
+
+/* What stands for a field in a query of the view `loss`. */
+static const char *column_of(sqlite3 *db, const struct wt_report_loss_field *field)
+{
+	if (field->offset != offsetof(struct wt_report_loss, kernels_no_time_profiled))
+		return field->name;
+	return wt_report_has_measured(db) ? PROFILED_SQL : "0";
+}
+
 int wt_report_read_loss(sqlite3 *db, struct wt_report *report)
 {
 	char sql[4096] = "SELECT ";
@@ -77,7 +92,7 @@ int wt_report_read_loss(sqlite3 *db, struct wt_report *report)
 		used += (size_t)snprintf(sql + used, sizeof(sql) - used,
 		                         is_torn ? "%stotal(iif(state = 'live', 0, max(0, %s)))"
 		                                 : "%stotal(%s)",
-		                         f == wt_report_loss_fields ? "" : ", ", f->name);
+		                         f == wt_report_loss_fields ? "" : ", ", column_of(db, f));
 	}
 	snprintf(sql + used, sizeof(sql) - used, " FROM loss");
 	rc = wt_report_prepare(db, sql, &s);

@@ -339,6 +339,8 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {
 		int64_t count = wt_report_loss_get(&report->loss, f);
 
+		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time))
+			count -= report->loss.kernels_no_time_profiled; /* a line of their own */
 		if (!f->text || count <= 0)
 			continue;
 		wt_phrase_add(&line, "lost %s %s", wt_text_count(number, count), f->text);

@@ -365,7 +365,9 @@ struct wt_sampled {
 	int64_t sampler_id, device_id; /* WT_DB_NULL: not told */
 	uint32_t sm_count; /* 0: not known */
 	int64_t first_ns, last_ns, start_ns; /* 0 = none; start of the last sample */
-	int64_t stored, bad; /* samples */
+	int64_t stored, bad; /* samples; bad: all of the next, and records of the device's state */
+	int64_t bad_order, bad_time, bad_value, bad_device,
+	        bad_told; /* why; those that the log has */
 	struct wt_sample *samples; /* of the batch */
 	size_t count, room;
 };

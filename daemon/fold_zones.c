@@ -276,12 +276,11 @@ static int add_profiled(struct wt_run *run, sqlite3_stmt *row)
 	                                                 : sqlite3_column_double(row, column))
 	folds->profiled[folds->profiled_count++] = (struct wt_profiled){
 	        .config_idx = idx,
-	        .duration_ns = sqlite3_column_int64(row, 1),
-	        .active_sum = sqlite3_column_double(row, 2),
-	        .elapsed = sqlite3_column_double(row, 3),
-	        .warps = sqlite3_column_double(row, 4),
-	        .tensor = KNOWN(5),
-	        .dram_bytes = KNOWN(6),
+	        .active_sum = sqlite3_column_double(row, 1),
+	        .elapsed = sqlite3_column_double(row, 2),
+	        .warps = sqlite3_column_double(row, 3),
+	        .tensor = KNOWN(4),
+	        .dram_bytes = KNOWN(5),
 	};
 #undef KNOWN
 	folds->is_profile_saved = false;
@@ -291,11 +290,10 @@ static int add_profiled(struct wt_run *run, sqlite3_stmt *row)
 static int join_zone(struct wt_run *run, size_t zone)
 {
 	static const char sql[] =
-	        "SELECT e.config_id, e.end_ns - e.start_ns, p.active_sum, p.elapsed, p.warps_avg, "
-	        "p.tensor_avg, p.dram_bytes FROM kernel_exec e JOIN profile_launch p ON "
-	        "p.process_id = e.process_id AND p.launch_seq = e.launch_seq WHERE e.exec_id "
-	        "BETWEEN "
-	        "?1 AND ?2 AND e.graph_id IS NULL AND e.end_ns > e.start_ns ORDER BY e.exec_id";
+	        "SELECT e.config_id, p.active_sum, p.elapsed, p.warps_avg, p.tensor_avg, "
+	        "p.dram_bytes FROM kernel_exec e JOIN profile_launch p ON p.process_id = "
+	        "e.process_id AND p.launch_seq = e.launch_seq WHERE e.exec_id BETWEEN ?1 AND ?2 "
+	        "AND e.graph_id IS NULL ORDER BY e.exec_id";
 	sqlite3_stmt *query = NULL;
 	int err = prepare(run, sql, &query);
 	int code = err ? SQLITE_DONE
@@ -314,11 +312,14 @@ int wt_folds_join_profiles(struct wt_run *run, int64_t until_ns, bool *ret_more)
 {
 	struct wt_folds *folds = run->folds;
 	const struct wt_zones *zones = &folds->kernel_zones;
-	int64_t from_ns = wt_db_int(run->db, "SELECT min(start_ns) FROM profile_launch", INT64_MAX);
+	bool is_any =
+	        wt_db_int(run->db, "SELECT count(*) FROM (SELECT 1 FROM profile_launch LIMIT 1)",
+	                  0) > 0;
 	int err = know_configs(run);
 
 	*ret_more = false;
-	for (int i = 0; !err && from_ns != INT64_MAX && folds->zones_joined < zones->count; i++) {
+	/* All zones: kernels under the profiler may have no times, and tell by none where they are. */
+	for (int i = 0; !err && is_any && folds->zones_joined < zones->count; i++) {
 		const struct wt_zone *zone = &zones->at[folds->zones_joined];
 
 		/* The last zone may grow, unless all is there. */
@@ -328,8 +329,7 @@ int wt_folds_join_profiles(struct wt_run *run, int64_t until_ns, bool *ret_more)
 		*ret_more = i == JOINED_AT_ONCE;
 		if (*ret_more)
 			break;
-		if (zone->last_ns >= from_ns)
-			err = join_zone(run, folds->zones_joined);
+		err = join_zone(run, folds->zones_joined);
 		folds->zones_joined++;
 	}
 	return err;

@@ -104,7 +104,6 @@ struct wt_device_fold {
 /* A profiled launch whose kernel is known. */
 struct wt_profiled {
 	uint32_t config_idx;
-	int64_t duration_ns;
 	double active_sum, elapsed, warps, tensor, dram_bytes; /* the last two < 0: not known */
 };
 

@@ -113,25 +113,59 @@ static bool is_value(float value)
 	return isfinite(value) && value <= VALUE_MAX && (value >= 0 || value == WT_SAMPLE_UNKNOWN);
 }
 
-/* A time and numbers that can be, and not before the one that came last. */
-static bool is_sound(const struct wt_sampled *sampled, const struct wt_sample *sample)
+static bool is_time(const struct wt_sample *sample)
 {
 	return sample->start_ns && sample->start_ns <= INT64_MAX / 2 && sample->duration_ns &&
-	       sample->duration_ns <= DURATION_MAX_NS &&
-	       (int64_t)sample->start_ns >= sampled->start_ns && is_value(sample->active_avg) &&
-	       is_value(sample->active_min) && is_value(sample->active_max) &&
-	       is_value(sample->warps) && is_value(sample->tensor) &&
-	       is_value(sample->dram_read_bytes) && is_value(sample->dram_write_bytes);
+	       sample->duration_ns <= DURATION_MAX_NS;
+}
+
+static bool are_values(const struct wt_sample *sample)
+{
+	return is_value(sample->active_avg) && is_value(sample->active_min) &&
+	       is_value(sample->active_max) && is_value(sample->warps) &&
+	       is_value(sample->tensor) && is_value(sample->dram_read_bytes) &&
+	       is_value(sample->dram_write_bytes);
+}
+
+/* A time and numbers that can be, of a known device, and not before the one that came last. */
+static bool is_sound(struct wt_sampled *sampled, const struct wt_sample *sample)
+{
+	if (sampled->device_id == WT_DB_NULL)
+		sampled->bad_device++;
+	else if (!is_time(sample))
+		sampled->bad_time++;
+	else if (!are_values(sample))
+		sampled->bad_value++;
+	else if ((int64_t)sample->start_ns < sampled->start_ns)
+		sampled->bad_order++;
+	else
+		return true;
+	sampled->bad++;
+	return false;
+}
+
+/* At the end of a batch, if there are more than the log has. */
+static void tell_bad(const struct wt_process *process)
+{
+	struct wt_sampled *sampled = process->sampled;
+
+	if (sampled->bad == sampled->bad_told)
+		return;
+	wt_log_line("%s: %lld samples so far that can't be stored: %lld start before the one that "
+	            "came last, %lld have a time or length that can't be, %lld values that can't "
+	            "be, %lld came before their device was known",
+	            process->name, (long long)sampled->bad, (long long)sampled->bad_order,
+	            (long long)sampled->bad_time, (long long)sampled->bad_value,
+	            (long long)sampled->bad_device);
+	sampled->bad_told = sampled->bad;
 }
 
 static int drain_sample(struct wt_process *process, const struct wt_sample *sample)
 {
 	struct wt_sampled *sampled = process->sampled;
 
-	if (!is_sound(sampled, sample) || sampled->device_id == WT_DB_NULL) {
-		sampled->bad++;
+	if (!is_sound(sampled, sample))
 		return 0;
-	}
 	if (sampled->count == sampled->room) {
 		size_t room = sampled->room ? 2 * sampled->room : 4096;
 		struct wt_sample *more = realloc(sampled->samples, room * sizeof(*more));
@@ -397,6 +431,7 @@ int wt_sampled_save(struct wt_process *process, bool is_over)
 
 	if (err)
 		return err;
+	tell_bad(process);
 	return wt_store_run(process->run, WT_SQL_SAMPLER, "initnniiiiii", sampled->sampler_id,
 	                    sampled->device_id, (int64_t)c->sampler_state,
 	                    reason_of(process, is_over, reason, sizeof(reason)),

@@ -164,6 +164,8 @@ struct wt_pm {
 	bool is_first; /* the next sample is the first after a start */
 	bool is_overflown; /* has to be set up anew */
 	uint64_t sequence; /* samples read */
+	uint64_t last_start_ns; /* of the sample that was delivered last */
+	uint64_t repeated; /* that came again, or late, and were left out */
 	wtcupti_result result; /* of the last call that failed */
 	const char *call; /* which that was */
 };

@@ -256,10 +256,11 @@ static enum wt_sampler_state sample(struct sampler *s)
 		        wt_sampler_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - s->tick_cpu_ns - cpu_ns;
 		s->stretch.is_overflow = state == WT_SAMPLER_OVERFLOW;
 		wt_log("stretch: %llu %s samples every %llu ns, %llu ns of CPU, start took %llu "
-		       "ns%s",
+		       "ns, %llu came again or late so far%s",
 		       (unsigned long long)s->stretch.samples, plan.is_rich ? "rich" : "plain",
 		       (unsigned long long)plan.interval_ns, (unsigned long long)s->stretch.cpu_ns,
-		       (unsigned long long)start_ns, s->stretch.is_overflow ? ", overflow" : "");
+		       (unsigned long long)start_ns, (unsigned long long)s->pm.repeated,
+		       s->stretch.is_overflow ? ", overflow" : "");
 		wt_add_relaxed(&producer->sample_overflows, s->stretch.is_overflow);
 		if (state != WT_SAMPLER_SAMPLING && state != WT_SAMPLER_OVERFLOW)
 			return state;

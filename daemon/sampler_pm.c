@@ -423,6 +423,21 @@ static enum wt_sampler_state check_first(struct wt_pm *pm)
 	return state;
 }
 
+/*
+ * Samples go on in order, each once. An image that is written over is read from its start again, and
+ * holds some that were there before.
+ */
+static void pass_on(struct wt_pm *pm, const struct wt_sample *sample,
+                    void (*deliver)(void *opaque, const struct wt_sample *sample), void *opaque)
+{
+	if (sample->start_ns <= pm->last_start_ns) {
+		pm->repeated++;
+		return;
+	}
+	pm->last_start_ns = sample->start_ns;
+	deliver(opaque, sample);
+}
+
 /* Delivers the samples of the image that are new. */
 static enum wt_sampler_state
 read_image(struct wt_pm *pm, void (*deliver)(void *opaque, const struct wt_sample *sample),
@@ -443,7 +458,7 @@ read_image(struct wt_pm *pm, void (*deliver)(void *opaque, const struct wt_sampl
 		state = read_sample(pm, pm->image_read++, &sample);
 		/* The first is as long as the time before the start, and means nothing. */
 		if (!state && sample.duration_ns && !pm->is_first)
-			deliver(opaque, &sample);
+			pass_on(pm, &sample, deliver, opaque);
 		pm->is_first = false;
 	}
 	return state;

@@ -149,6 +149,31 @@ static int raise_limits(void)
 	return limit.rlim_max < DESCRIPTORS_MIN ? -EMFILE : 0;
 }
 
+/*
+ * A sandbox's filter of system calls is inherited as well, and can't be left. 0, or the error if
+ * what a store needs is refused as such: then, too, the place is better left to another daemon.
+ * A full or read-only disk is not that.
+ */
+static int try_store(const struct wt_daemon *daemon)
+{
+	char path[WT_PATH_BYTES + 32];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "%s/.try-%d", daemon->data_dir, (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return errno == ENOSYS ? -ENOSYS : 0;
+	if (pwrite(fd, "", 1, 0) < 0 || fsync(fd) || ftruncate(fd, 0))
+		err = errno;
+	/* SQLite uses the one, we the other. */
+	if (unlinkat(AT_FDCWD, path, 0))
+		err = errno;
+	if (unlink(path) && errno != ENOENT)
+		err = errno;
+	close(fd);
+	return err == EPERM || err == ENOSYS ? -err : 0;
+}
+
 static int set_paths(struct wt_daemon *daemon)
 {
 	char seg[WT_PATH_BYTES];
@@ -250,6 +275,13 @@ int wt_start(int argc, char **argv, struct wt_daemon *daemon)
 	err = raise_limits();
 	if (err) {
 		wt_log_line("limits: %s", strerror(-err));
+		return 2;
+	}
+	err = daemon->is_spawned ? try_store(daemon) : 0;
+	if (err) {
+		wt_log_line("%s: the program that started this daemon has a filter of system calls "
+		            "under which nothing can be stored: %s",
+		            daemon->data_dir, strerror(-err));
 		return 2;
 	}
 	code = take_place(daemon);

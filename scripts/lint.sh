@@ -26,7 +26,7 @@ if [ "${LINT_TIDY:-}" = none ]; then
   :
 elif command -v clang-tidy >/dev/null 2>&1; then
   folders="schema libintercept analysis daemon cli"
-  [ "${LINT_TIDY:-}" = product ] || folders="$folders tests/unit tests/fake tests/fuzz tests/bench"
+  [ "${LINT_TIDY:-}" = product ] || folders="$folders tests/unit tests/fake tests/fuzz tests/bench tests/hosts"
   for each in $folders; do git ls-files "$each/*.c"; done |
     grep -v -e tests/unit/test_abi.c -e tests/unit/test_profiler_abi.c -e tests/unit/lookup_chain.c |
     xargs -P "$(nproc 2>/dev/null || echo 2)" -n 1 sh -c 'folder=$0; clang-tidy --quiet "$@" -- \

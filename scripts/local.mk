@@ -1,9 +1,9 @@
 # What people run. The targets here are the ones CONTRIBUTING.md names.
 EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/quickstart.sh \
 	scripts/format.sh scripts/lint.sh scripts/stress.sh \
-	scripts/fuzz.sh scripts/coverage.sh
+	scripts/fuzz.sh scripts/coverage.sh scripts/hazards.sh
 
-.PHONY: fuzz-targets format check-format lint check-asan check-ubsan check-tsan check-aarch64 check-valgrind coverage \
+.PHONY: list-tests fuzz-targets format check-format lint check-asan check-ubsan check-tsan check-aarch64 check-valgrind coverage \
 	stress bench fuzz
 
 format:
@@ -12,6 +12,10 @@ check-format:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/format.sh --check
 lint:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/lint.sh $(abs_top_builddir)
+
+# What `make check` runs: for tests/unit/test_hazards.sh.
+list-tests:
+	@for each in $(TESTS); do echo "$$each"; done
 
 # Sanitizers: builds of their own below this one.
 check-asan:

@@ -50,7 +50,8 @@ export WAVETAP_RUN=injected-live
 CUDA_INJECTION64_PATH=$library "$fake/app_launch" --launches 100000 --rate 200 >"$work/live" 2>&1 &
 app=$!
 tries=0
-until "$wavetap" status 2>/dev/null | grep -q "kernels-only:" || [ "$tries" -ge 200 ]; do
+# Of the daemon that it starts, not of the run before.
+until { ls "$shm"/*.sock >/dev/null 2>&1 && "$wavetap" status 2>/dev/null | grep -q "kernels-only:"; } || [ "$tries" -ge 200 ]; do
   tries=$((tries + 1))
   sleep 0.1
 done
@@ -114,6 +115,58 @@ export WAVETAP_RUN=switched-off
 is "$?|$(cat "$work/err")" "0|" "WAVETAP=0: the program ends well"
 is "$(ls "$data"/runs/*switched-off* 2>/dev/null; sql "SELECT count(*) FROM meta WHERE key = 'run_key' AND value LIKE '%switched-off%'")" 0 \
   "WAVETAP=0: no run"
+
+# Loaded late, where other libraries have taken the room for thread-local storage that the loader keeps.
+cat >"$work/tls.c" <<'C'
+static __thread char room[64] __attribute__((tls_model("initial-exec")));
+char *tls_room(void) { return room; }
+C
+cat >"$work/late.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	char path[4096];
+	int taken = 0;
+
+	while (snprintf(path, sizeof(path), "%s/tls%d.so", argv[1], taken), dlopen(path, RTLD_NOW))
+		taken++;
+	fprintf(stderr, "%d: %s\n", taken, dlerror());
+	if (access(path, F_OK) == 0) { /* the room was used up, not the libraries */
+		void *cuda = dlopen("libcuda.so.1", RTLD_NOW), *context, *module, *function;
+		static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
+		int failed = 0;
+#define CALL(name, ...) failed += ((int (*)())dlsym(cuda, #name))(__VA_ARGS__) != 0
+		CALL(cuInit, 0);
+		CALL(cuDevicePrimaryCtxRetain, &context, 0);
+		CALL(cuCtxSetCurrent, context);
+		CALL(cuModuleLoadData, &module, ptx);
+		CALL(cuModuleGetFunction, &function, module, "k");
+		for (int i = 0; i < 40; i++)
+			CALL(cuLaunchKernel, function, 1, 1, 1, 32, 1, 1, 0, (void *)0, (void **)0, (void **)0);
+		CALL(cuCtxSynchronize);
+		printf("failed %d\n", failed);
+	}
+	return 0;
+}
+C
+if ${CC:-cc} -shared -fPIC -w -o "$work/tls0.so" "$work/tls.c" 2>/dev/null && ${CC:-cc} -w -o "$work/late" "$work/late.c" -ldl 2>/dev/null; then
+  n=0
+  while [ "$n" -lt 200 ]; do
+    n=$((n + 1))
+    cp "$work/tls0.so" "$work/tls$n.so"
+  done
+  export WAVETAP_RUN=tls-used-up
+  inject "$work/late" "$work" >"$work/out" 2>"$work/err"
+  is "$?|$(cat "$work/out")" "0|failed 0" "room for thread-local storage used up: the program ends well"
+  sed 's/^/# /' "$work/err"
+  settle
+  is "$(sql "SELECT kernels, capture FROM loss JOIN process USING (process_id)")" "40|kernels-only" "room used up: it still records"
+  rm -f "$work"/tls*.so
+else
+  echo "# no compiler here: used-up thread-local storage was not tested"
+fi
 
 check_books
 is "$(ls "$shm")" "" "shared memory is clean"

@@ -21,6 +21,17 @@ ok "file size limited to a small segment: the program runs" limited 5000 medium
 settle
 is "$(sql "SELECT launches_attempted, launches_linked, unexplained FROM loss")" "100|100|0" "and is recorded"
 
+# A program with raised privileges: the loader drops the preload (and the path to the simulated driver).
+if [ "$(id -u)" = 0 ] && cp "$app" "$work/raised" && chown 1 "$work/raised" && chmod 4755 "$work/raised" && chmod 755 "$work"; then
+  bare "$work/raised" --launches 10 >"$work/bare.out" 2>&1
+  rc=$?
+  WAVETAP_RUN=raised tap "$work/raised" --launches 10 >"$work/tap.out" 2>&1
+  is "$?|$(cat "$work/tap.out")" "$rc|$(cat "$work/bare.out")" "raised privileges: the program is as without wavetap"
+  is "$(ls "$shm")" "" "and nothing came of it"
+else
+  echo "# a setuid program needs root: not tested here"
+fi
+
 # A daemon with hardly any descriptors serves nobody: it must not keep the place from others.
 (
   # shellcheck disable=SC3045 # dash and bash both know it
@@ -31,6 +42,35 @@ sleep 1
 WAVETAP_RUN=few tap "$app" --launches 50 >/dev/null
 ok "everything is stored after a program with 16 descriptors" settle
 is "$(sql "SELECT count(*), sum(launches_linked), sum(unexplained) FROM loss")" "2|150|0" "both programs are recorded"
+
+# A CUPTI that hangs, in every flush and so in the last one too: the exit waits for 2 s at most.
+for how in return _exit; do
+  WTFAKE_SLOW=cuptiActivityFlushAll:90000000 WAVETAP_RUN=hanging-$how tap timeout -k 1 60 "$app" --launches 100 --exit $how \
+    >"$work/tap.out" 2>"$work/tap.err"
+  is "$?|$(cat "$work/tap.err")|$(grep -c 'attempted=100' "$work/tap.out")" "0||1" "CUPTI hangs in its flushes, $how: the program ends well"
+  settle
+  is "$(sql "SELECT launches_attempted, launches_stored, launches_torn, unexplained FROM loss")" "100|100|0|0" "and its launches are recorded"
+done
+
+# Shared memory is charged to the job's cgroup: the usual segment fits into a small one.
+group=
+if [ "$(id -u)" = 0 ]; then
+  for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
+    [ -z "$group" ] && [ -e "$root/cgroup.procs" ] && mkdir "$root/wt-e2e.$$" 2>/dev/null && group=$root/wt-e2e.$$
+  done
+fi
+if [ -n "$group" ] && { echo 67108864 >"$group/memory.max" || echo 67108864 >"$group/memory.limit_in_bytes"; } 2>/dev/null; then
+  WAVETAP_RUN=group sh -c 'echo $$ >"$1/cgroup.procs" && LD_PRELOAD=$2 exec "$3" --launches 20000 --threads 2 --us 1' sh \
+    "$group" "$library" "$app" >"$work/tap.out" 2>"$work/tap.err"
+  is "$?|$(cat "$work/tap.err")" "0|" "memory limited to 64 MiB: the program ends well"
+  settle
+  is "$(sql "SELECT launches_attempted, unexplained FROM loss")" "40000|0" "and is recorded"
+  ok "the limit was in force" test "$(cat "$group/memory.peak" "$group/memory.max_usage_in_bytes" 2>/dev/null || true)" -gt 0
+  echo "# bytes at most: $(cat "$group/memory.peak" "$group/memory.max_usage_in_bytes" 2>/dev/null)"
+else
+  echo "# no memory cgroup can be made here: not tested in one"
+fi
+[ -z "$group" ] || rmdir "$group" 2>/dev/null
 
 cat >"$work/ends.c" <<'C'
 #include <dlfcn.h>

@@ -19,12 +19,15 @@ sqlite3 -batch :memory: "
     FROM json_each('[' || replace(rtrim(readfile('$work/truth'), char(10)), char(10), ',') || ']') WHERE value ->> 'kernel' IS NOT NULL;
   CREATE TABLE truth AS SELECT name, 1.0 * sum(busy) / sum(ns) AS active FROM kernel GROUP BY name;
   SELECT t.name, round(t.active, 2), round(m.active_sms, 2), round(m.active_error_sms, 2),
-      abs(m.active_sms - t.active) < 2 * m.active_error_sms + 2, m.is_used
+      CASE WHEN abs(m.active_sms - t.active) <= m.active_error_sms THEN 1
+        WHEN abs(m.active_sms - t.active) <= 2 * m.active_error_sms THEN 'near' ELSE 0 END, m.is_used
     FROM truth t JOIN run.kernel k USING (name) JOIN run.config USING (kernel_id) JOIN run.measured m USING (config_id)
     WHERE m.evidence = 'sampled' AND m.reason IS NULL" >"$work/measured"
 sed 's/^/# /' "$work/measured"
 ok "most configurations are measured" [ "$(wc -l <"$work/measured")" -ge 5 ]
-is "$(grep -vc '|1|[01]$' "$work/measured")" 0 "each is within its error of what the device did"
+# 95 of 100 are within: of these few, one may be beyond.
+ok "they are within their errors of what the device did" [ "$(grep -vc '|1|[01]$' "$work/measured")" -le 1 ]
+is "$(grep -c '|0|[01]$' "$work/measured")" 0 "none is wide of its error"
 ok "some stand before the model" [ "$(grep -c '|1$' "$work/measured")" -ge 3 ]
 is "$(sql "SELECT count(*) FROM measured WHERE reason IS NULL AND abs(active_sms + underfill_sms + wave_sms + straggle_sms + ramp_sms - 132) > 1e-6")" 0 \
   "rates sum to the SMs"

@@ -37,6 +37,18 @@ is "$(sql "SELECT count(*) FROM profile_launch p JOIN launch_call l ON l.process
   AND l.flags & 128")" 6 "with a least and a greatest SM, and times around the call"
 is "$(sql "SELECT count(*) FROM profile_launch WHERE abs(tensor_avg / (active_sum / 132) - 0.25) < 0.001")" 6 \
   "and the tensor pipe's part of it"
+# CUPTI gives those kernels no times: their duration is that of the configuration's others.
+is "$(sql "SELECT count(*), count(e.start_ns) FROM profile_launch JOIN kernel_exec e USING (process_id, launch_seq)")" "6|0" "their kernels have no times"
+is "$(sql "SELECT count(*), sum(m.launches), count(reason) FROM measured m WHERE evidence = 'profiled'")" "2|6|0" "both configurations are measured in spite of it"
+is "$(sql "SELECT count(*) FROM (SELECT m.config_id, m.active_sms - avg(p.active_sum) / 1.98 / (SELECT sum(time_ns) * 1.0 / sum(launches)
+    FROM config_stat s WHERE s.config_id = m.config_id) AS off, m.active_error_sms AS error
+  FROM measured m JOIN kernel_exec e USING (config_id) JOIN profile_launch p USING (process_id, launch_seq)
+  WHERE m.evidence = 'profiled' GROUP BY 1) WHERE abs(off) > error OR error <= 0")" 0 "... within their errors"
+is "$(sql "SELECT kernels_no_time, unexplained FROM loss")" "6|0" "kernels without times are counted"
+"$wavetap" top --run "$(run_file)" --json >"$work/top.json"
+is "$(sqlite3 -batch :memory: "SELECT readfile('$work/top.json') ->> '$.loss.kernels_no_time_profiled'")" 6 "... and told apart"
+"$wavetap" top --run "$(run_file)" >"$work/top.txt" 2>&1
+is "$(tr -s ' \n' ' ' <"$work/top.txt" | grep -o "lost [0-9]* kernel times: [a-z ]*")" "lost 6 kernel times: launches under the range profiler have none" "... in words, too"
 counters="$top_builddir/tests/fake/fake_counters $work/counters"
 # shellcheck disable=SC2086 # a command
 is "$($counters range_left_started)" 0 "nothing was left running"

@@ -164,6 +164,14 @@ CUDA_INJECTION64_PATH=/opt/libToolsInjection64.so doctor 0
 says "^ warn other tools CUDA_INJECTION64_PATH=/opt/libToolsInjection64.so: that tool may hold CUPTI"
 NSYS_PROFILING_SESSION_ID=1 doctor 0
 says "^ warn other tools NSYS_PROFILING_SESSION_ID is set"
+mkdir "$work/mps"
+CUDA_MPS_PIPE_DIRECTORY=$work/mps doctor 0
+ok "no MPS server there: nothing is said of it" sh -c '! grep -q " MPS" "$1"' sh "$work/out"
+mkfifo "$work/mps/control"
+CUDA_MPS_PIPE_DIRECTORY=$work/mps doctor 0
+says "^ warn MPS $work/mps/control is there: kernels of other MPS clients are not seen, and SMs may be capped -> read idle"
+CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50 doctor 0
+says "^ warn MPS CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50: "
 WAVETAP=0 doctor 1
 says "^ FAIL WAVETAP WAVETAP=0"
 WAVETAP_SPAWN=0 doctor 0

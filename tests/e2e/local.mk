@@ -7,15 +7,16 @@ e2e_tests = \
 	tests/e2e/0530-containers.sh \
 	tests/e2e/0535-leaving.sh \
 	tests/e2e/0100-left-alone.sh \
+	tests/e2e/0120-odd-hosts.sh tests/e2e/0130-driver-calls.sh \
 	tests/e2e/0200-launches.sh \
 	tests/e2e/0240-injection.sh \
 	tests/e2e/0250-devices.sh \
 	tests/e2e/0260-run-keys.sh \
 	tests/e2e/0300-endings.sh \
-	tests/e2e/0400-kill9.sh tests/e2e/0410-late.sh \
+	tests/e2e/0400-kill9.sh tests/e2e/0410-late.sh tests/e2e/0420-held-up.sh \
 	tests/e2e/0500-surroundings.sh \
-	tests/e2e/0510-limits-and-ends.sh \
-	tests/e2e/0520-clocks.sh \
+	tests/e2e/0505-cupti-faults.sh tests/e2e/0510-limits-and-ends.sh \
+	tests/e2e/0515-refused-calls.sh tests/e2e/0520-clocks.sh \
 	tests/e2e/0600-profiler.sh \
 	tests/e2e/0650-sampler.sh tests/e2e/0655-sampler-refusals.sh tests/e2e/0657-sampler-deaths.sh tests/e2e/0660-sampler-alone.sh tests/e2e/0670-folds.sh \
 	tests/e2e/0700-no-strangers.sh \
@@ -40,3 +41,4 @@ check_PROGRAMS += tests/fake/app_guest
 tests_fake_app_guest_SOURCES = tests/fake/app_guest.c $(fake_app_driver)
 check_PROGRAMS += tests/fake/app_late
 tests_fake_app_late_SOURCES = tests/fake/app_late.c $(fake_app_driver)
+include tests/hosts/local.mk

@@ -130,6 +130,7 @@ void fake_launch_run(const struct fake_call *c, struct fake_stream *stream,
 	fake_schedule(seen, launch, ready->at_ns, detail, &ran);
 	device->busy_until_ns = seen->busy_until_ns; /* never less than before */
 	op_fill(&op, c, seen, stream, launch, &ran);
+	op.is_profiled = fake_tools && fake_tools->replay_ns(device->ordinal) >= 0;
 	device->in_flight_end_ns[device->kernel_count++ % FAKE_QUEUE_DEPTH] = op.end_ns;
 	fake_count(FAKE_KERNELS);
 	if (graph_id)

@@ -130,7 +130,8 @@ static void write_kernel(const struct fake_op *op, bool is_unfinished)
 		r.submitted = cupti_time(op->submitted_ns);
 	}
 	pthread_mutex_unlock(&cupti_lock);
-	if (!is_unfinished && !(zero_every && number % (uint64_t)zero_every == 0)) {
+	if (!is_unfinished && !op->is_profiled &&
+	    !(zero_every && number % (uint64_t)zero_every == 0)) {
 		r.start = cupti_time(op->start_ns);
 		r.end = cupti_time(op->end_ns);
 	}

@@ -29,6 +29,7 @@ struct fake_op {
 	uint32_t registers, static_shared, dynamic_shared, shared_executed;
 	uint32_t max_active_clusters, max_cluster_size;
 	int launch_type;
+	bool is_profiled; /* under the range profiler: its record has no times */
 	/* copies and sets */
 	uint64_t bytes;
 	uint32_t value;

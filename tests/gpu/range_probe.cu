@@ -9,7 +9,7 @@
  * blocks' times on each SM: a difference per launch and SM is a limit to what such a truth can judge.
  *
  * Build: nvcc -O2 -arch=sm_90 -o range_probe range_probe.cu -lcupti -lcuda, or tests/gpu/build.sh
- * Usage: range_probe
+ * Usage: range_probe [traced]   traced: CUPTI records the kernels meanwhile
  * Exit:  0 done, 1 a call failed, 77 no device
  */
 #include <algorithm>
@@ -21,6 +21,7 @@
 
 #include <cuda.h>
 #include <cuda_runtime.h>
+#include <cupti_activity.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
@@ -235,7 +236,21 @@ static truth sum_blocks(const shape &s, int times)
 	return sum;
 }
 
-int main()
+/* ---- kernel records, as a profiler has them made */
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *bytes, size_t *records)
+{
+	*bytes = 1 << 20;
+	*buffer = (uint8_t *)aligned_alloc(8, *bytes);
+	*records = 0;
+}
+
+static void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t)
+{
+	free(buffer);
+}
+
+int main(int argc, char **argv)
 {
 	static const shape shapes[] = {{264, 1024, 8000},  {66, 1024, 9000},  {1056, 256, 10000},
 	                               {528, 512, 16000},  {40, 1024, 30000}, {528, 1024, 12000},
@@ -245,6 +260,10 @@ int main()
 	if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
 		fprintf(stderr, "range_probe: no CUDA device\n");
 		return 77;
+	}
+	if (argc > 1 && !strcmp(argv[1], "traced")) {
+		CHECK_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
+		CHECK_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 	}
 	CHECK(cudaFree(0));
 	cuCtxGetCurrent(&state.context);

@@ -86,11 +86,12 @@ double sim_launch(struct fold_sim *sim, size_t config, double start_ns, double d
 		add_piece(sim, start_ns + i * part_ns, start_ns + (i + 1) * part_ns, active);
 		shape->active_sm_ns += active * part_ns;
 	}
-	shape->time_ns += duration_ns;
+	shape->time_ns += duration_ns + sim->ramp_ns;
 	shape->launches++;
-	kernel.start_ns = (int64_t)(start_ns + sim->record_noise_ns * (sim_uniform(sim) - 0.5));
-	kernel.end_ns =
-	        (int64_t)(start_ns + duration_ns + sim->record_noise_ns * (sim_uniform(sim) - 0.5));
+	kernel.start_ns = (int64_t)(start_ns - sim->ramp_ns / 2 +
+	                            sim->record_noise_ns * (sim_uniform(sim) - 0.5));
+	kernel.end_ns = (int64_t)(start_ns + duration_ns + sim->ramp_ns / 2 +
+	                          sim->record_noise_ns * (sim_uniform(sim) - 0.5));
 	kernel.config = (uint32_t)config;
 	sim->kernels = grow(sim->kernels, sim->kernel_count, sizeof(kernel));
 	sim->kernels[sim->kernel_count++] = kernel;

@@ -39,6 +39,7 @@ struct fold_sim {
 	struct wt_fold_sample *samples;
 	size_t sample_count;
 	double record_noise_ns; /* of starts and ends */
+	double ramp_ns; /* by which records are longer than activity, half of it at each end */
 	double sample_noise; /* SMs */
 	double offset_ns, drift; /* kernel clock less sample clock; ns per ns */
 };

@@ -285,8 +285,10 @@ static struct wt_kernel make_kernel(const struct synth_launch *launch, uint32_t 
 	uint64_t start = launch->entry_ns + 5000;
 
 	return (struct wt_kernel){
-	        .start_ns = start,
-	        .end_ns = start + (launch->duration_ns ? launch->duration_ns : 10000),
+	        .start_ns = launch->without_time ? 0 : start,
+	        .end_ns = launch->without_time
+	                          ? 0
+	                          : start + (launch->duration_ns ? launch->duration_ns : 10000),
 	        .correlation_id = correlation_id,
 	        .context_id = 1,
 	        .stream_id = 7,

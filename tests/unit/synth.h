@@ -55,6 +55,7 @@ struct synth_launch {
 	uint64_t entry_ns; /* 0: now */
 	uint64_t duration_ns; /* 0: 10 us */
 	bool without_link, without_kernel, without_call;
+	bool without_time; /* the kernel's record: as under the range profiler */
 };
 
 /* Launch call, link, kernel. The correlation id of it. */

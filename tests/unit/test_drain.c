@@ -61,7 +61,7 @@ static void produce_classes(void)
 	struct synth s;
 	struct synth_launch usual = {.thread32 = 11};
 	struct synth_options options = {.run_name = "classes", .run_tags = "a=1,b=two,broken"};
-	struct wt_kernel timeless;
+	struct wt_kernel timeless, by_device;
 	uint64_t late_entry;
 	uint32_t name, late_id;
 
@@ -120,6 +120,16 @@ static void produce_classes(void)
 	                              .graph_id = 2};
 	wt_add_relaxed(&s.producer->kernels_seen, 1);
 	wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_KERNEL, 1, &timeless, sizeof(timeless));
+	/* launched by a kernel: no call of the host belongs to it */
+	by_device = timeless;
+	by_device.graph_id = 0;
+	by_device.graph_node_id = 0;
+	by_device.correlation_id++;
+	by_device.start_ns = synth_now_ns();
+	by_device.end_ns = by_device.start_ns + 5000;
+	by_device.flags = WT_KERNEL_DEVICE_LAUNCHED;
+	wt_add_relaxed(&s.producer->kernels_seen, 1);
+	wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_KERNEL, 1, &by_device, sizeof(by_device));
 	/* kinds and lengths that make no sense */
 	wt_ring_put(&s.ring[WT_RING_ACTIVITY], 999, 1, &timeless, sizeof(timeless));
 	wt_ring_put(&s.ring[WT_RING_ACTIVITY], WT_KIND_KERNEL, 1, &timeless, 4);
@@ -162,6 +172,9 @@ static void test_classes(void)
 	is_i64(query("SELECT kernels_cupti_only FROM loss"), 1, "a kernel without a call");
 	is_i64(query("SELECT unexplained FROM loss"), 1, "which nothing explains");
 	is_i64(query("SELECT kernels_no_time FROM loss"), 1, "a kernel without time");
+	is_i64(query("SELECT kernels_device FROM loss"), 1, "a kernel launched by the device");
+	is_i64(query("SELECT count(*) FROM kernel_exec WHERE link = 3 AND launch_seq IS NULL"), 1,
+	       "has no call, and needs none");
 	is_i64(query("SELECT cells_bad FROM loss"), 3, "bad cells are counted");
 	is_i64(query("SELECT state = 'finished' FROM proc"), 1, "finished");
 	is_i64(query("SELECT count(*) FROM tag"), 2, "tags");

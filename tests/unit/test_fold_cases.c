@@ -482,6 +482,43 @@ static void idle_first(void)
 	sim_free(&sim);
 }
 
+/* Records are longer than activity: idle at both ends, of which means, times and profiles are, too. */
+static void ramps(void)
+{
+	struct wt_fold_options options = {.sm_count = 132, .ramp_ns = 650};
+	struct sim_outcome outcome, without;
+	struct wt_fold_result result;
+	double now_ns = 100000, profile[64], errors[64], sum = 0;
+	struct fold_sim sim;
+	struct wt_fold *fold;
+
+	sim_init(&sim, 8, 25);
+	shapes(&sim);
+	sim.ramp_ns = 650;
+	for (int i = 0; i < 30000; i++) {
+		size_t config = (size_t)(sim_uniform(&sim) * 8);
+
+		now_ns = sim_launch(&sim, config, now_ns + 1400 + 300 * sim_uniform(&sim),
+		                    4400 + 2500 * (double)config);
+	}
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("ramps, not told", &sim, PART, NULL, &without));
+	fold = fold_sim("ramps", &sim, PART, &options, &outcome);
+	is_honest(&outcome, "ramps");
+	is_i64(outcome.measured, 8, "all measured");
+	is_near(outcome.summary.offset_ns, 0, 60, "the offset is found");
+	ok(outcome.summary.residual < without.summary.residual, "which fits better than without");
+	wt_fold_result(fold, 7, &result);
+	is_near((double)result.time_ns / (double)result.launches, 4400 + 2500 * 7 + 650, 60,
+	        "time is as recorded");
+	wt_fold_profile(fold, 7, profile, errors);
+	for (uint32_t i = 0; i < result.bins; i++)
+		sum += profile[i] / result.bins;
+	is_near(sum, result.active_sms, 0.01, "and the profile has the mean that is said");
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
 /* ---- memory */
 
 static void little_memory(void)
@@ -557,6 +594,7 @@ int main(void)
 	ambiguous();
 	nothing();
 	idle_first();
+	ramps();
 	little_memory();
 	thousands();
 	return tap_done();

@@ -146,7 +146,7 @@ static double compare_profile(const struct known *known, const double *active, u
 static void check_mix(size_t part)
 {
 	struct known known[CONFIGS_MAX] = {{{0}, 0, 0, {0}, 0}};
-	size_t count = read_truth(known), bins = 0;
+	size_t count = read_truth(known), bins = 0, within = 0;
 	double residual = read_reference(known, count), errors[CONFIGS_MAX], square = 0, most = 0;
 	struct wt_fold_summary summary;
 	struct fold_data data;
@@ -173,6 +173,7 @@ static void check_mix(size_t part)
 		       "%%\n",
 		       one->name, per_launch_sm_us(&result), one->truth_sm_us, 100 * errors[i],
 		       one->reference_sm_us, 100 * result.error_sms / result.active_sms);
+		within += errors[i] <= result.error_sms / result.active_sms;
 		ok(result.verdict == WT_FOLD_MEASURED && result.launches == 2000,
 		   "grid %s: all launches, measured", one->name);
 		ok(errors[i] < 0.025, "grid %s within 2.5 %% of truth", one->name);
@@ -185,6 +186,7 @@ static void check_mix(size_t part)
 	qsort(errors, count, sizeof(*errors), compare_doubles);
 	printf("# median %.2f %%, profiles differ by %.1f SMs, %.1f at most\n",
 	       50 * (errors[5] + errors[6]), sqrt(square / (double)bins), most);
+	ok(within + 1 >= count, "%zu of %zu are within their errors", within, count);
 	ok((errors[5] + errors[6]) / 2 < 0.01, "half of them within 1 %% of truth");
 	if (part >= data.sample_count) {
 		ok(sqrt(square / (double)bins) < 2, "profiles equal the reference's within 2 SMs");

@@ -102,9 +102,14 @@ static void produce_kernels(size_t step, const char *record_dir)
 		wait_for_room(&s, 0, 8);
 		wait_for_room(&s, 1, 8);
 		synth_run(&s, &launch);
-		if (i % PROFILED_EVERY == 0)
-			put_profile(&s, seq, kernel);
 		seq++;
+		if (i % PROFILED_EVERY)
+			continue;
+		launch.entry_ns += 1000; /* another one like it; CUPTI gives it no times */
+		launch.flags = WT_FLAG_PROFILED;
+		launch.without_time = true;
+		synth_run(&s, &launch);
+		put_profile(&s, seq++, kernel);
 	}
 	wt_store_relaxed(&s.producer->profile_state, WT_PROFILE_DONE);
 	synth_finish(&s);
@@ -259,23 +264,28 @@ static void check_profiled(void)
 	is_i64(query("SELECT sum(launches) FROM measured WHERE evidence = 'profiled'"),
 	       query("SELECT count(*) FROM profile_launch"), "all find their kernels");
 	is_i64(query("SELECT count(*) FROM measured JOIN config USING (config_id) WHERE evidence = "
-	             "'profiled' AND (abs(sm_clock_mhz - 1755) > 1 OR abs(warps_per_sm - 3) > 0.01 "
-	             "OR abs(tensor_share - 0.25) > 0.001 OR dram_bytes_per_ns IS NOT NULL OR "
+	             "'profiled' AND (abs(sm_clock_mhz - 1755) > 18 OR abs(warps_per_sm - 3) > "
+	             "0.3 "
+	             "OR abs(tensor_share - 0.25) > 0.025 OR dram_bytes_per_ns IS NOT NULL OR "
 	             "active_error_sms < 0.0029 * active_sms)"),
 	       0, "the clock is found in spite of the counters' longer time");
 	for (size_t i = 0; i < data.config_count; i++) {
 		char sql[300];
-		double active;
+		double active, error;
 
 		snprintf(sql, sizeof(sql),
 		         "SELECT active_sms FROM measured JOIN config USING (config_id) WHERE "
-		         "grid_x "
-		         "= %s AND evidence = 'profiled'",
+		         "grid_x = %s AND evidence = 'profiled'",
 		         data.configs[i]);
 		active = query_real(sql);
-		if (isfinite(active))
-			is_near(active, 10 + (double)i, 0.02 * (10 + (double)i),
-			        "active SMs of a profiled one");
+		snprintf(
+		        sql, sizeof(sql),
+		        "SELECT active_error_sms FROM measured JOIN config USING (config_id) WHERE "
+		        "grid_x = %s AND evidence = 'profiled'",
+		        data.configs[i]);
+		error = query_real(sql);
+		is_near(active, 10 + (double)i, error, "active SMs of a profiled one");
+		ok(error < 0.12 * active, "of an error that leaves something to say");
 	}
 }
 
@@ -376,7 +386,7 @@ static void test_plain(void)
 	check_finds("UPDATE sampler SET samples_taken = samples_taken + 1", "without a reason");
 	check_finds("UPDATE measured SET active_sms = active_sms + 1 WHERE config_id = 1",
 	            "does not sum to the SMs");
-	check_finds("DELETE FROM profile_launch WHERE launch_seq = 0", "profiled launches counted");
+	check_finds("DELETE FROM profile_launch WHERE launch_seq = 1", "profiled launches counted");
 	snprintf(command, sizeof(command), "analyze -r %s --csv", file);
 	is_i64(wavetap(command, "analyze.out"), 0, "analyze");
 	snprintf(command, sizeof(command), "%s/analyze.out", folder);

@@ -188,6 +188,14 @@ static void test_refusals(void *cuda)
 	ok(get("cuLaunchKernel", NULL, 13000, 0, NULL) != 0,
 	   "a NULL result is the driver's to refuse");
 	ok(get(NULL, &found, 13000, 0, NULL) != 0, "so is a NULL name");
+	found = &get;
+	is_i64(get("cuLaunchKernel", &found, 99000, 0, NULL), WTCU_ERROR_INVALID_VALUE,
+	       "so is a version above the driver's");
+	status = 77;
+	found = &get;
+	ok(!get("cuLaunchKernelEx", &found, 10000, 0, &status) && !found,
+	   "too old a version: a success with NULL");
+	is_i64(status, WTCU_PROC_VERSION_NOT_SUFFICIENT, "... and the driver's status");
 	ok(!get("cuDeviceGetName", &found, 13000, 0, NULL) && is_drivers(found),
 	   "an unlisted entry stays the driver's");
 	is_i64(errno, 55, "errno is kept");

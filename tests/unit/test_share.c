@@ -458,9 +458,86 @@ static void test_late(void)
 	is_i64(status, 0, "armed late: whole kinds, then all calls but the launches off");
 }
 
+/*
+ * A CUPTI before 12.9 U1 takes no NULL for a buffer: when all are out it gets small spare ones, and at
+ * last one that nobody reads. In a child of its own: the version is asked once.
+ */
+static bool older_gets_buffers(void)
+{
+	uint8_t *buffer[64];
+	size_t size[64], max_records;
+	bool good = true;
+	uint64_t kernels;
+
+	mock_version = WTCUPTI_API_VERSION_CUDA_11_8;
+	wt_cupti_arm(false);
+	for (int i = 0; i < 64; i++) {
+		mock.requested(&buffer[i], &size[i], &max_records);
+		good = good && buffer[i] && size[i] >= 4096 && (uintptr_t)buffer[i] % 8 == 0;
+		if (buffer[i])
+			memset(buffer[i], 0, 64); /* they are there */
+	}
+	good = good && buffer[0] != buffer[1] && buffer[8] != buffer[9] && size[8] < size[7] &&
+	       buffer[62] == buffer[63];
+	for (int i = 0; i < 64; i++)
+		mock.completed(NULL, 0, buffer[i], size[i], 0);
+	good = good && mock_view.producer->buffers_lent == 0;
+	/* the same again: no buffer was lost, and records come through */
+	mock.requested(&buffer[0], &size[0], &max_records);
+	good = good && size[0] > size[8];
+	mock.completed(NULL, 0, buffer[0], size[0], 0);
+	kernels = mock_ring_count(WT_KIND_KERNEL);
+	launches(3);
+	mock_flush_all(0);
+	return good && mock_ring_count(WT_KIND_KERNEL) - kernels == 3;
+}
+
+static void test_older(void)
+{
+	int status = 1;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(!older_gets_buffers());
+	waitpid(pid, &status, 0);
+	is_i64(status, 0,
+	       "an older CUPTI never gets NULL: spare buffers, then one that is not read");
+}
+
+/* Bytes that are no records, in buffers that CUPTI gives back: read as far as they make sense. */
+static void test_garbage(void)
+{
+	uint64_t seed = 20261129;
+	size_t size, max_records;
+	uint8_t *buffer;
+
+	app_reset();
+	for (int round = 0; round < 400; round++) {
+		size_t valid;
+
+		mock.requested(&buffer, &size, &max_records);
+		for (size_t i = 0; i < 8192; i++) {
+			seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+			buffer[i] = (uint8_t)(seed >> 56);
+		}
+		/* kinds that exist, but no name that a pointer could lead to */
+		for (size_t i = 0; round % 2 && i + 64 < 8192; i += 8)
+			*(uint32_t *)(void *)(buffer + i) =
+			        i % 3 ? WTCUPTI_KIND_MEMCPY : WTCUPTI_KIND_DRIVER;
+		valid = round % 5 ? (size_t)(seed >> 40) % 8192 : (size_t)round;
+		mock.completed(NULL, 0, buffer, size, valid);
+	}
+	is_i64(mock_view.producer->buffers_lent, 0, "buffers of garbage come back");
+	launches(3);
+	mock_flush_all(0);
+	ok(mock_page.cupti_state == WT_CUPTI_ARMED, "and CUPTI is still ours");
+	mock_ring_drain();
+}
+
 int main(void)
 {
 	test_late();
+	test_older();
 	test_arming();
 	session("first session");
 	session("second session");
@@ -473,6 +550,7 @@ int main(void)
 	test_pool();
 	test_own_clock();
 	session("session with its own clock");
+	test_garbage();
 	test_threads();
 	test_giving_way();
 	return tap_done();
