@@ -458,9 +458,12 @@ static int keep_waiting(struct wt_fold *fold, const struct wt_fold_kernel *kerne
 	memcpy(stretch.samples, samples, sample_count * sizeof(*samples));
 	fold->waiting[fold->waiting_count++] = stretch;
 	fold->waiting_bytes += kernel_count * sizeof(*kernels) + sample_count * sizeof(*samples);
-	for (size_t i = 0; i < sample_count; i++)
+	for (size_t i = 0; i < sample_count; i++) {
 		fold->waiting_busy +=
 		        samples[i].mean[WT_FOLD_ACTIVE] > 0.005 * fold->options.sm_count;
+		fold->waiting_blind +=
+		        samples[i].mean[WT_FOLD_ACTIVE] < 0 && samples[i].mean[WT_FOLD_WARPS] > 0;
+	}
 	return 0;
 }
 

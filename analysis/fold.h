@@ -96,6 +96,7 @@ enum wt_fold_state {
 	WT_FOLD_NO_SAMPLES, /* none, or too few in which kernels ran */
 	WT_FOLD_NOT_ALIGNED, /* no offset fits better than others */
 	WT_FOLD_UNEXPLAINED, /* kernels don't explain what the samples saw: somebody else's ran */
+	WT_FOLD_NO_ACTIVE, /* as NO_SAMPLES, but more than those saw warps and don't have ACTIVE */
 };
 
 /*

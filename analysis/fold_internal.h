@@ -225,6 +225,7 @@ struct wt_fold {
 
 	struct fold_waiting *waiting;
 	size_t waiting_count, waiting_room, waiting_busy, waiting_bytes, align_at;
+	size_t waiting_blind; /* samples so far with warps, but without ACTIVE */
 	bool is_aligned, is_ambiguous;
 	int64_t offset_ns, offset_min_ns, offset_max_ns;
 	double offset_sigma_ns; /* of the search */

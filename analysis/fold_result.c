@@ -38,7 +38,8 @@ static enum wt_fold_state state_of(const struct wt_fold *fold)
 {
 	if (!fold->is_aligned) {
 		if (!fold->is_ambiguous)
-			return WT_FOLD_NO_SAMPLES;
+			return fold->waiting_blind > fold->waiting_busy ? WT_FOLD_NO_ACTIVE
+			                                                : WT_FOLD_NO_SAMPLES;
 		return fold->residual > WT_FOLD_RESIDUAL_MAX ? WT_FOLD_UNEXPLAINED
 		                                             : WT_FOLD_NOT_ALIGNED;
 	}

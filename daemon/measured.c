@@ -398,6 +398,8 @@ static const char *fold_reason(const struct wt_device_fold *device, enum wt_fold
 		return NULL;
 	case WT_FOLD_NO_SAMPLES:
 		return "too few samples in which kernels ran";
+	case WT_FOLD_NO_ACTIVE:
+		return "SMs' active cycles were not sampled while kernels ran, but other metrics";
 	case WT_FOLD_NOT_ALIGNED:
 		return "no offset of the clocks fits the samples to the kernels";
 	default:

@@ -470,6 +470,17 @@ static void idle_first(void)
 	is_i64(summary.state, WT_FOLD_NO_SAMPLES, "which is a state, no error");
 	wt_fold_destroy(fold);
 
+	fold = fold_new(NULL);
+	for (size_t i = 0; i < silent.sample_count; i++) {
+		silent.samples[i].mean[WT_FOLD_ACTIVE] = -1;
+		silent.samples[i].mean[WT_FOLD_WARPS] = i % 2;
+	}
+	if (wt_fold_add(fold, NULL, 0, silent.samples, silent.sample_count) || wt_fold_solve(fold))
+		abort();
+	wt_fold_summary(fold, &summary);
+	is_i64(summary.state, WT_FOLD_NO_ACTIVE, "warps, but active cycles not sampled");
+	wt_fold_destroy(fold);
+
 	sim_init(&sim, 4, 24);
 	shapes(&sim);
 	end_ns = some_work(&sim, 100e6, 3000, 0, 4);
