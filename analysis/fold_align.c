@@ -6,6 +6,10 @@
  * another minimum fits nearly as well (a periodic program, shifted by a period), what the two make of
  * the kernels decides: the same, and it doesn't matter; else there is no alignment.
  *
+ * Kernels with long thin tails fit nearly as well when shifted by a bin: the first one takes 0, and what
+ * falls off the end is little. Bins of other widths would have to be shifted by something else, while the
+ * true offset stays: the sum over some widths decides.
+ *
  * Along the run each sample's residual is also taken a little before and after the offset, by the
  * solution so far: a parabola through the three sums shows where the minimum went.
  */
@@ -31,6 +35,10 @@
 #define NEARLY 1.05 /* residuals that don't tell two offsets apart */
 #define SPREAD_MAX 0.02 /* of SM-time: what two offsets may differ by and be the same */
 #define CHECK_ROWS 500
+#define SHIFTS 3 /* bins, to either side */
+#define SHIFTED 2 /* residuals of those that are looked at, over the best one's */
+
+static const double widths[] = {1, 0.8, 0.62}; /* of bins */
 
 struct chosen {
 	uint32_t stretch;
@@ -44,6 +52,7 @@ struct search {
 	size_t row_count, stride;
 	struct fold_place *places; /* by block */
 	double *block_ns;
+	double width; /* of bins, over what it will be */
 	size_t columns, wanted; /* unknowns; if there were samples enough */
 	struct fold_row row;
 	struct fold_normal normal;
@@ -54,7 +63,7 @@ struct search {
 
 struct candidate {
 	int64_t offset_ns;
-	double square;
+	double square, widths_square;
 	double *x;
 };
 
@@ -142,8 +151,9 @@ static void share_unknowns(struct search *search, const struct ranked *ranked, s
 		uint32_t bins = 1;
 
 		if (block->config != FOLD_NONE && block->durations)
-			bins = fold_bins(&search->fold->options,
-			                 block->duration_ns / (double)block->durations);
+			bins = fold_bins(&search->fold->options, block->duration_ns /
+			                                                 (double)block->durations /
+			                                                 search->width);
 		search->wanted += bins;
 		if (i >= own) { /* the rest shares unknown 0 */
 			*place = (struct fold_place){0, 1};
@@ -321,7 +331,8 @@ static int scan(struct search *search, struct candidate *candidates, size_t *ret
 	for (size_t i = 0; i < steps && !err; i++)
 		err = try_offset(search, (int64_t)i * COARSE_NS - max_ns, &square[i]);
 	for (size_t i = 0; i < steps && !err; i++) {
-		struct candidate found = {(int64_t)i * COARSE_NS - max_ns, square[i], NULL};
+		struct candidate found = {.offset_ns = (int64_t)i * COARSE_NS - max_ns,
+		                          .square = square[i]};
 		size_t at = count;
 
 		if ((i && square[i - 1] < square[i]) ||
@@ -453,12 +464,76 @@ static int judge(struct search *search, struct candidate *all, size_t count, boo
 	return err;
 }
 
+/* Sum of squares over bins of some widths. */
+static int sum_widths(struct search *search, struct candidate *all, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++)
+		all[i].widths_square = 0;
+	for (size_t w = 0; w < sizeof(widths) / sizeof(*widths) && !err; w++) {
+		search->width = widths[w];
+		err = begin_phase(search, ALL_ROWS);
+		for (size_t i = 0; i < count && !err; i++) {
+			double square;
+
+			err = try_offset(search, all[i].offset_ns, &square);
+			all[i].widths_square += square;
+		}
+	}
+	search->width = 1;
+	return err;
+}
+
+/* Is it shifted by some bins? *ret_doubt_ns: how far off the offset may be, for all that can be told. */
+static int unshift(struct search *search, struct candidate *best, double *ret_doubt_ns)
+{
+	struct candidate all[2 * SHIFTS + 1] = {*best};
+	size_t count = 1, chosen = 0;
+	double least;
+	int err = 0;
+
+	for (int shift = -SHIFTS; shift <= SHIFTS && !err; shift++) {
+		struct candidate *next = &all[count];
+
+		if (!shift)
+			continue;
+		*next = (struct candidate){.offset_ns = best->offset_ns +
+		                                        shift * search->fold->options.bin_ns};
+		err = refine(search, next, 250, 125);
+		if (next->square <= SHIFTED * best->square &&
+		    llabs(next->offset_ns - best->offset_ns) > search->fold->options.bin_ns / 2)
+			count++;
+	}
+	*ret_doubt_ns = 0;
+	if (err || count == 1)
+		return err;
+	err = sum_widths(search, all, count);
+	least = all[0].widths_square;
+	for (size_t i = 1; i < count; i++)
+		least = fmin(least, all[i].widths_square);
+	for (size_t i = 0; i < count; i++)
+		if (all[i].widths_square <= NEARLY * least &&
+		    (all[chosen].widths_square > NEARLY * least ||
+		     llabs(all[i].offset_ns) < llabs(all[chosen].offset_ns)))
+			chosen = i;
+	for (size_t i = 0; i < count; i++)
+		if (all[i].widths_square <= NEARLY * least)
+			*ret_doubt_ns =
+			        fmax(*ret_doubt_ns,
+			             fabs((double)(all[i].offset_ns - all[chosen].offset_ns)));
+	best->offset_ns = all[chosen].offset_ns;
+	best->square = all[chosen].square;
+	return err;
+}
+
 static int find(struct search *search)
 {
 	struct wt_fold *fold = search->fold;
 	struct candidate candidates[CANDIDATES + 1] = {{0}};
 	size_t count = 0;
 	bool is_ambiguous = false;
+	double doubt_ns = 0;
 	int err = scan(search, candidates, &count);
 
 	if (!err)
@@ -478,12 +553,15 @@ static int find(struct search *search)
 		}
 	if (!err && count)
 		err = judge(search, candidates, count, &is_ambiguous);
+	if (!err && count && !is_ambiguous)
+		err = unshift(search, &candidates[0], &doubt_ns);
 	if (!err)
 		err = begin_phase(search, ALL_ROWS);
 	if (!err && count)
 		err = refine(search, &candidates[0], 125, FINE_NS);
 	if (!err && count)
 		err = measure(search, &candidates[0], &fold->offset_sigma_ns);
+	fold->offset_sigma_ns = hypot(fold->offset_sigma_ns, doubt_ns / 2);
 	fold->is_ambiguous = is_ambiguous;
 	fold->is_aligned = !err && count && !is_ambiguous;
 	fold->offset_ns = fold->offset_min_ns = fold->offset_max_ns = candidates[0].offset_ns;
@@ -496,7 +574,7 @@ static int find(struct search *search)
 
 int fold_align(struct wt_fold *fold, bool must, size_t *ret_need)
 {
-	struct search search = {.fold = fold, .stride = 1};
+	struct search search = {.fold = fold, .stride = 1, .width = 1};
 	int err = begin(&search);
 	double left_out, joint_ns = 0, all_ns = 0;
 

@@ -16,6 +16,13 @@
  */
 #define EDGE_NS 150.0
 #define EXACT 0.005
+/*
+ * Kernels that always follow each other meet the samples alike: their noise is APART times what it would be
+ * if each were the only one, or more, and what is wrong at the edges of one is made up for by the next. Then
+ * LEAK of all SMs' edges, two neighbours' and a little, may be in either. In random order it is 1 or so.
+ */
+#define APART 3.0
+#define LEAK 1.5
 #define JOINT_SHARE 0.1 /* of its time by itself, below which it is JOINT */
 
 size_t fold_all_bytes(const struct wt_fold *fold)
@@ -120,14 +127,40 @@ static double error_of(const struct mean *mean, int channel)
 	return sqrt(noise * noise + shift * shift);
 }
 
+/* Sum of squares that the block has by itself. */
+static double own_of(const struct wt_fold *fold, const struct fold_block *block)
+{
+	const struct fold_solution *solution = &fold->solution;
+	uint32_t last = solution->map[block->first + block->bins - 1];
+	double own = 0;
+
+	for (uint32_t i = solution->map[block->first]; i <= last; i++)
+		own += solution->own[i];
+	return own;
+}
+
+/* Share of neighbours' edges that it may have; mean: of its time as solved. */
+static double leak_of(const struct mean *mean, const struct fold_block *block)
+{
+	double square = 0, times;
+
+	for (size_t k = 0; k < FOLD_PROBES; k++)
+		square += mean->probe[k] * mean->probe[k];
+	times = sqrt(square / FOLD_PROBES * own_of(mean->fold, block)) / mean->time_ns;
+	return times > APART ? LEAK * sqrt(1 - APART / times) : 0;
+}
+
 /* With what no number of samples makes better. */
-static double whole_error(const struct mean *mean, int channel, double launch_ns)
+static double whole_error(const struct mean *mean, int channel, double launch_ns, double leak)
 {
 	double noise = error_of(mean, channel), value = mean->sum[channel] / mean->time_ns;
-	double edge = (channel == WT_FOLD_ACTIVE ? mean->widest : value) * EDGE_NS / launch_ns;
+	bool is_active = channel == WT_FOLD_ACTIVE;
+	double edge = (is_active ? mean->widest : value) * EDGE_NS / launch_ns;
+	double others =
+	        (is_active ? mean->fold->options.sm_count : value) * leak * EDGE_NS / launch_ns;
 	double exact = value * EXACT;
 
-	return sqrt(noise * noise + edge * edge + exact * exact);
+	return sqrt(noise * noise + edge * edge + others * others + exact * exact);
 }
 
 static bool is_solved(const struct wt_fold *fold, const struct fold_block *block)
@@ -140,14 +173,9 @@ static bool is_solved(const struct wt_fold *fold, const struct fold_block *block
 static bool is_known_alone(const struct wt_fold *fold, const struct fold_block *block,
                            double sigma_factor)
 {
-	const struct fold_solution *solution = &fold->solution;
-	uint32_t first = solution->map[block->first];
-	uint32_t last = solution->map[block->first + block->bins - 1];
-	double own = 0, error;
+	double error = FOLD_STUDENT * sigma_factor * fold->sigma[WT_FOLD_ACTIVE] /
+	               sqrt(own_of(fold, block));
 
-	for (uint32_t i = first; i <= last; i++)
-		own += solution->own[i];
-	error = FOLD_STUDENT * sigma_factor * fold->sigma[WT_FOLD_ACTIVE] / sqrt(own);
 	return block->rows >= FEW_ROWS && error <= fold->options.sm_count / 10.0;
 }
 
@@ -207,8 +235,10 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 {
 	struct mean mean = {.fold = fold, .sigma_factor = 1};
 	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns, seen;
+	double leak;
 
 	add_block(&mean, block);
+	leak = mean.time_ns > 0 ? leak_of(&mean, block) : 0;
 	mean.time_ns *= stretch;
 	launch_ns = mean.time_ns;
 	result->bins = fold->solution.map[block->first + block->bins - 1] -
@@ -222,7 +252,7 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 		if (fold->solution.x[channel] && (seen = seen_share(fold, block, channel)) > 0.01) {
 			result->mean[channel] = mean.sum[channel] / mean.time_ns;
 			result->error[channel] =
-			        whole_error(&mean, channel, launch_ns) / sqrt(seen);
+			        whole_error(&mean, channel, launch_ns, leak) / sqrt(seen);
 		}
 	if (block->clock_ns > 0)
 		result->mean[WT_FOLD_CLOCK] = block->clock_sum / block->clock_ns;

@@ -24,6 +24,7 @@
 #define TOLERANCE 1e-8
 #define ROUGH_TOLERANCE 1e-5 /* of a solution that only looks back */
 #define PROBE_TOLERANCE 1e-6
+#define OTHER_TOLERANCE 1e-4 /* of channels that nothing else builds on */
 #define WIDTH (1 + FOLD_PROBES)
 #define SAMPLES_PER_BIN 3 /* in sum of their parts */
 
@@ -317,7 +318,7 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 		err = solve_channel(fold, &matrix, prior, tolerance, &solution, WT_FOLD_ACTIVE);
 	for (int channel = 1; !err && with_errors && channel < FOLD_SOLVED_CHANNELS; channel++)
 		if (fold->channel_busy[channel])
-			err = solve_other(fold, tolerance, &solution, channel);
+			err = solve_other(fold, OTHER_TOLERANCE, &solution, channel);
 	if (fold->sigma[WT_FOLD_ACTIVE] < floor)
 		fold->sigma[WT_FOLD_ACTIVE] = floor;
 	if (!err && with_errors)

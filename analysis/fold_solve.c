@@ -21,6 +21,7 @@
 
 #define ROUNDS_MAX 60
 #define STEPS_MAX 600
+#define STEPS_ALL 3000 /* of all rounds: the work is bounded where no minimum is sharp */
 #define SWEEPS 3
 #define WINDOW 32
 
@@ -228,8 +229,8 @@ static void many_begin(const struct many *many, const double *b, double *x)
 	memcpy(many->p, many->z, count * width * sizeof(*many->p));
 }
 
-int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *b,
-                    double tolerance, size_t width, double *x)
+static int solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *b,
+                      double tolerance, size_t width, double *x, int *steps_left)
 {
 	size_t all = matrix->count * width;
 	double *scratch =
@@ -250,10 +251,21 @@ int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const
 		return -ENOMEM;
 	factor_windows(&many);
 	many_begin(&many, b, x);
-	for (int step = 0; step < STEPS_MAX && many_step(&many, tolerance, x); step++)
-		;
+	for (int step = 0; step<STEPS_MAX && * steps_left> 0; step++) {
+		--*steps_left;
+		if (!many_step(&many, tolerance, x))
+			break;
+	}
 	free(scratch);
 	return 0;
+}
+
+int fold_solve_many(const struct fold_matrix *matrix, const bool *is_free, const double *b,
+                    double tolerance, size_t width, double *x)
+{
+	int steps = STEPS_MAX;
+
+	return solve_many(matrix, is_free, b, tolerance, width, x, &steps);
 }
 
 /* ---- within bounds */
@@ -266,6 +278,7 @@ struct bounded {
 	        *start; /* M x - b, the same with other sign, and two more */
 	bool *is_free;
 	double limit; /* of a gradient, squared, over the diagonal */
+	int steps_left;
 };
 
 static double within(const struct bounded *bounded, double x)
@@ -320,7 +333,7 @@ static double steepness(const struct bounded *bounded, const double *x)
 }
 
 /* Towards the minimum over those that are at no bound, as far as the sum of squares falls. */
-static int explore(const struct bounded *bounded, double *x)
+static int explore(struct bounded *bounded, double *x)
 {
 	size_t count = bounded->matrix->count;
 	double before = square_of(bounded, x), part = 1, steep = 0, tolerance;
@@ -336,8 +349,8 @@ static int explore(const struct bounded *bounded, double *x)
 			         bounded->matrix->diagonal[i];
 	}
 	tolerance = steep > 0 ? sqrt(bounded->limit / steep) / 4 : 1;
-	err = fold_solve_many(bounded->matrix, bounded->is_free, bounded->down,
-	                      tolerance < 0.1 ? tolerance : 0.1, 1, bounded->step);
+	err = solve_many(bounded->matrix, bounded->is_free, bounded->down,
+	                 tolerance < 0.1 ? tolerance : 0.1, 1, bounded->step, &bounded->steps_left);
 	if (err)
 		return err;
 	for (int halved = 0; halved < 12; halved++, part /= 2) {
@@ -364,14 +377,15 @@ int fold_solve_bounded(const struct fold_matrix *matrix, const double *b, double
 	                          scratch + 2 * count,
 	                          scratch + 3 * count,
 	                          is_free,
-	                          0};
+	                          0,
+	                          STEPS_ALL};
 	int err = scratch && is_free ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < count; i++)
 		if (matrix->diagonal[i] > 0)
 			bounded.limit += b[i] * b[i] / matrix->diagonal[i];
 	bounded.limit *= tolerance * tolerance;
-	for (int round = 0; !err && round < ROUNDS_MAX; round++) {
+	for (int round = 0; !err && round < ROUNDS_MAX && bounded.steps_left > 0; round++) {
 		for (int i = 0; i < SWEEPS; i++)
 			sweep(&bounded, x);
 		square_of(&bounded, x);

@@ -519,6 +519,38 @@ static void ramps(void)
 	sim_free(&sim);
 }
 
+/* Blocks that take unequally long leave a few SMs at work: shifted by a bin they fit nearly as well. */
+static void thin_tails(void)
+{
+	struct sim_outcome outcome;
+	double now_ns = 100000;
+	struct fold_sim sim;
+
+	sim_init(&sim, 9, 31);
+	sim.sample_noise = 0.3;
+	for (size_t i = 0; i < 9; i++) {
+		sim.configs[i].parts = 16;
+		for (int part = 0; part < 16; part++)
+			sim.configs[i].active[part] =
+			        part < 7 ? 132 - 12.0 * part * (double)(i % 3) / 2
+			                 : 30.0 / (1 + (part - 7) * (part - 7));
+	}
+	for (int i = 0; i < 60000; i++) {
+		size_t config = (size_t)(sim_uniform(&sim) * 9);
+
+		now_ns = sim_launch(&sim, config, now_ns + 1200 + 300 * sim_uniform(&sim),
+		                    25300 + 3700 * (double)config);
+	}
+	sim.offset_ns = 370;
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	wt_fold_destroy(fold_sim("thin tails", &sim, PART, NULL, &outcome));
+	is_honest(&outcome, "thin tails");
+	is_near(outcome.summary.offset_ns, 370, outcome.summary.offset_error_ns,
+	        "thin tails: the offset is within its error");
+	ok(outcome.summary.offset_error_ns < 1000, "which is less than half a bin");
+	sim_free(&sim);
+}
+
 /* ---- memory */
 
 static void little_memory(void)
@@ -623,6 +655,7 @@ int main(void)
 	nothing();
 	idle_first();
 	ramps();
+	thin_tails();
 	little_memory();
 	hundreds(false);
 	hundreds(true);
