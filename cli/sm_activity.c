@@ -256,8 +256,12 @@ void wt_sm_sum_add(struct wt_sm_sum *sum, const struct wt_sm_piece *piece)
 
 	sum->sampled_ns += ns;
 	sum->active_ns += piece->active_avg * ns;
-	sum->min_ns += piece->active_min * ns;
-	sum->max_ns += piece->active_max * ns;
+	/* A sampler asks for these two at every fourth sample: they stand for all with an active SM. */
+	if (piece->active_avg > 0) {
+		sum->busy_ns += ns;
+		add_known(&sum->min_ns, &sum->min_known_ns, piece->active_min, ns);
+		add_known(&sum->max_ns, &sum->max_known_ns, piece->active_max, ns);
+	}
 	add_known(&sum->warps_ns, &sum->warps_known_ns, piece->warps_per_sm, ns);
 	add_known(&sum->tensor_ns, &sum->tensor_known_ns, piece->tensor_share, ns);
 	add_known(&sum->clock_ns, &sum->clock_known_ns, piece->sm_clock_mhz, ns);
@@ -267,18 +271,25 @@ void wt_sm_sum_add(struct wt_sm_sum *sum, const struct wt_sm_piece *piece)
 	}
 }
 
+/* Over all that was sampled; where no SM was active neither was the least or the most active one. */
+static double mean_of_busy(double sum_ns, double known_ns, const struct wt_sm_sum *sum)
+{
+	return sum->busy_ns > 0 ? sum_ns / known_ns * (sum->busy_ns / sum->sampled_ns)
+	                        : 0 / sum->sampled_ns;
+}
+
 void wt_sm_sum_mean(const struct wt_sm_sum *sum, struct wt_sm_piece *ret_mean)
 {
 	/* 0 / 0 is what "not known" is. */
-	*ret_mean =
-	        (struct wt_sm_piece){.sampled_ns = sum->sampled_ns,
-	                             .active_avg = sum->active_ns / sum->sampled_ns,
-	                             .active_min = sum->min_ns / sum->sampled_ns,
-	                             .active_max = sum->max_ns / sum->sampled_ns,
-	                             .warps_per_sm = sum->warps_ns / sum->warps_known_ns,
-	                             .tensor_share = sum->tensor_ns / sum->tensor_known_ns,
-	                             .sm_clock_mhz = sum->clock_ns / sum->clock_known_ns,
-	                             .dram_bytes = sum->dram_known_ns > 0 ? sum->dram_bytes : NAN};
+	*ret_mean = (struct wt_sm_piece){
+	        .sampled_ns = sum->sampled_ns,
+	        .active_avg = sum->active_ns / sum->sampled_ns,
+	        .active_min = mean_of_busy(sum->min_ns, sum->min_known_ns, sum),
+	        .active_max = mean_of_busy(sum->max_ns, sum->max_known_ns, sum),
+	        .warps_per_sm = sum->warps_ns / sum->warps_known_ns,
+	        .tensor_share = sum->tensor_ns / sum->tensor_known_ns,
+	        .sm_clock_mhz = sum->clock_ns / sum->clock_known_ns,
+	        .dram_bytes = sum->dram_known_ns > 0 ? sum->dram_bytes : NAN};
 }
 
 struct buckets {

@@ -52,6 +52,8 @@ int wt_sm_activity_read(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_
 struct wt_sm_sum {
 	double sampled_ns;
 	double active_ns, min_ns, max_ns; /* shares x time */
+	double busy_ns; /* with an SM active */
+	double min_known_ns, max_known_ns; /* of busy_ns: where the two are known */
 	double warps_ns, tensor_ns, clock_ns;
 	double warps_known_ns, tensor_known_ns, clock_known_ns, dram_known_ns;
 	double dram_bytes;

@@ -22,7 +22,7 @@ measured_run() {
 # metrics come: those are at a wider interval.
 truth_words() {
   case $1 in
-    mix | graphmix | unequal) echo "$1 10000" ;;
+    mix | graphmix | unequal | persistent | streams) echo "$1 10000" ;;
     mix-fixed) echo 'mix 10000 fixed' ;;
     many) echo 'many 700' ;;
     many-fixed) echo 'many 700 300 fixed' ;;

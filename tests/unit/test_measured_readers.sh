@@ -88,6 +88,8 @@ cp "$run" "$work/chunk.db"
 "$top_builddir/tests/unit/make_run" samples "$work/chunk.db"
 "$wavetap" sms --json --from 2s --to 4s -r "$work/chunk.db" >"$work/out.json"
 is "$(field '$.devices[0].samples.active_avg')" 0.5 "sms: of single samples"
+is "$(field '$.devices[0].samples.active_min') $(field '$.devices[0].samples.active_max')" "0.5 0.5" \
+  "sms: the least and the most active SM, told of some samples only"
 is "$(sqlite3 -batch :memory: "SELECT group_concat((value ->> 'sms') || ' ' || (value ->> 'share'), ',') FROM
   json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows') WHERE value ->> 'evidence' = 'sampled'")" "0 0.5,4 0.5" "sms: all and none"
 is "$(field '$.devices[0].samples.warps_per_sm') $(field '$.devices[0].samples.dram_bytes_per_ns') $(field '$.devices[0].samples.sm_clock_mhz')" \
