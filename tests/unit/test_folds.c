@@ -183,7 +183,8 @@ static void record(size_t step, bool is_killed, bool is_recorded)
 		while (waitpid(pids[i], &status, WNOHANG) == 0) {
 			if (daemon < 0)
 				daemon = synth_daemon(folder, "20");
-			usleep(30000 + 17000 * (kills % 5));
+			/* Longer and longer: a slow machine must get somewhere in between. */
+			usleep((useconds_t)(30000 + 17000 * (kills % 5) + 10000 * kills));
 			if (!is_killed)
 				continue;
 			kill(daemon, SIGKILL);
