@@ -23,7 +23,8 @@ static const char interval_sql[] =
         " WHERE 10 * samples >= 7 * (SELECT sum(samples) FROM bucket)";
 
 static const char sql[] =
-        "SELECT count(*), count(*) FILTER (WHERE samples_stored > 0),"
+        "SELECT count(DISTINCT ifnull(device_id, -sampler_id)),"
+        " count(DISTINCT device_id) FILTER (WHERE samples_stored > 0),"
         " min(interval_ns) FILTER (WHERE samples_stored > 0),"
         " max(last_ns) - min(first_ns), sum(cpu_ns), sum(samples_dropped), sum(overflows),"
         " group_concat(DISTINCT reason) FROM sampler";
@@ -109,7 +110,7 @@ void wt_run_counters(sqlite3 *db, bool is_asked, char *line, size_t line_bytes)
 /* Of several processes the reason of one that was refused, if there is one. */
 static const char profile_sql[] =
         "SELECT sum(stored), sum(cost_ns), max(state), detail, count(*),"
-        " (SELECT count(DISTINCT config_id) FROM profile_launch JOIN kernel_exec"
+        " (SELECT count(DISTINCT config_id) FROM main.profile_launch JOIN main.kernel_exec"
         "  USING (process_id, launch_seq)) FROM profile_count WHERE state > 0";
 
 static void tell_profiled(sqlite3_stmt *s, char *line, size_t line_bytes)

@@ -471,7 +471,8 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 	}
 	wt_phrase_add(&line, "lost %s of %s kernels in the whole run",
 	              wt_text_count(lost, wt_report_kernels_lost(&show->report.loss)),
-	              wt_text_count(all, show->report.loss.kernels +
+	              wt_text_count(all, show->report.loss.kernels -
+	                                         show->report.loss.kernels_no_time +
 	                                         wt_report_kernels_lost(&show->report.loss)));
 	wt_phrase_end(&line);
 	wt_top_print_losses(out, terminal, &show->report);

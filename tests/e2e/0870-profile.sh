@@ -116,6 +116,9 @@ done
 export WAVETAP_RUN=summary
 "$wavetap" run --profile 2 -- "$app" --launches 200 --rate 200 --us 20 >"$work/run.out" 2>"$work/run.err"
 ok "run --profile says what was measured" grep -q "^profiled [24] launches of [12] configurations*, [0-9.]*ms of waiting$" "$work/run.err"
+# Where the summary is about the steps that were found, this line is of the whole run all the same.
+WAVETAP_DIR="$work/demo" WAVETAP_PROFILE_WARMUP_MS=300 "$wavetap" run --profile 2 -- "$top_builddir/tests/fake/app_demo" --seconds 3 >"$work/demo.out" 2>"$work/demo.err"
+ok "... also of a run with steps" grep -q "^profiled [1-9][0-9]* launches of [1-9] configurations*, [0-9.]*ms of waiting$" "$work/demo.err"
 settle
 export WAVETAP_PROFILE=3
 
