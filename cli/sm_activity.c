@@ -92,15 +92,18 @@ static int64_t moved(int64_t ns, int64_t offset_ns)
 	return (int64_t)((uint64_t)ns + (uint64_t)offset_ns);
 }
 
-/* False: not a bucket of anything. */
+/*
+ * False: not a bucket of anything. Its least and most active SM are those of its most extreme samples,
+ * no means: not known here.
+ */
 static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *piece)
 {
 	*piece = (struct wt_sm_piece){.start_ns = moved(sqlite3_column_int64(s, 0), offset_ns),
 	                              .end_ns = moved(sqlite3_column_int64(s, 1), offset_ns),
 	                              .sampled_ns = sqlite3_column_double(s, 2),
 	                              .active_avg = sqlite3_column_double(s, 3),
-	                              .active_min = sqlite3_column_double(s, 4),
-	                              .active_max = sqlite3_column_double(s, 5),
+	                              .active_min = NAN,
+	                              .active_max = NAN,
 	                              .warps_per_sm = number(s, 6),
 	                              .tensor_share = number(s, 7),
 	                              .sm_clock_mhz = number(s, 8),

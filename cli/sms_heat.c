@@ -126,12 +126,13 @@ static void put_map_row(FILE *out, const struct band *band, int row)
 
 enum line { LINE_MOST, LINE_MEAN, LINE_LEAST, LINE_MAX };
 
-/* A height a column; "?": not sampled. */
+/* A height a column; "?": not sampled. No line where nothing is known. */
 static void put_line(FILE *out, const struct band *band, enum line which)
 {
 	static const char *const labels[LINE_MAX] = {" max  ", " avg  ", " min  "};
 	char text[COLUMNS_MAX * 3 + 1];
 	size_t used = 0, end = 0;
+	bool has_value = false;
 
 	for (size_t i = band->first; i < band->first + band->count; i++) {
 		const struct wt_sms_column *column = &band->heat->columns[i];
@@ -143,16 +144,18 @@ static void put_line(FILE *out, const struct band *band, enum line which)
 		value = which == LINE_MOST   ? mean.active_max
 		        : which == LINE_MEAN ? mean.active_avg
 		                             : mean.active_min;
-		cell = isfinite(value) && is_sampled(band->heat, column)
-		               ? wt_plot_level(value, band->is_utf8)
-		               : "?";
+		cell = "?";
+		if (isfinite(value) && is_sampled(band->heat, column)) {
+			cell = wt_plot_level(value, band->is_utf8);
+			has_value = true;
+		}
 		memcpy(text + used, cell, strlen(cell));
 		used += strlen(cell);
 		if (*cell != ' ')
 			end = used;
 	}
 	text[end] = '\0';
-	if (end)
+	if (end && has_value)
 		fprintf(out, "%s%s\n", labels[which], text);
 }
 
