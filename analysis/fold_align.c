@@ -218,7 +218,7 @@ static int begin(struct search *search)
 	}
 	for (size_t s = 0; s < fold->waiting_count; s++)
 		fold_tally(fold, fold->waiting[s].kernels, fold->waiting[s].kernel_count);
-	search->block_ns = calloc(fold->blocks.count, sizeof(*search->block_ns));
+	search->block_ns = calloc(fold->blocks.count + 1, sizeof(*search->block_ns));
 	if (!search->block_ns)
 		return -ENOMEM;
 	for (size_t s = 0; s < fold->waiting_count; s++)

@@ -111,6 +111,7 @@ static void add_prior(const struct wt_fold *fold, const struct fold_solution *so
 			prior[i] = 1 / (wide * wide);
 	}
 	for (size_t i = 0; i < matrix->count; i++) {
+		/* NOLINTNEXTLINE(clang-analyzer-*): not where there are no unknowns */
 		matrix->diagonal[i] += prior[i];
 		for (size_t k = matrix->row[i]; k < matrix->row[i + 1]; k++)
 			if (matrix->column[k] == i)
@@ -228,6 +229,7 @@ static void draw(const struct wt_fold *fold, const struct fold_solution *solutio
 		for (int k = 0; k < FOLD_PROBES; k++) {
 			double sign = signs >> k & 1 ? 1 : -1;
 
+			/* NOLINTNEXTLINE(clang-analyzer-*): not where there are no unknowns */
 			b[i * WIDTH + 1 + (size_t)k] = sign * sqrt(prior[i]);
 			solution->probe[i * WIDTH + 1 + (size_t)k] = sign / sqrt(prior[i]);
 		}

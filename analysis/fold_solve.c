@@ -353,11 +353,12 @@ static int explore(struct bounded *bounded, double *x)
 	                 tolerance < 0.1 ? tolerance : 0.1, 1, bounded->step, &bounded->steps_left);
 	if (err)
 		return err;
-	for (int halved = 0; halved < 12; halved++, part /= 2) {
+	for (int halved = 0; halved < 12; halved++) {
 		for (size_t i = 0; i < count; i++)
 			x[i] = within(bounded, bounded->start[i] + part * bounded->step[i]);
 		if (square_of(bounded, x) <= before)
 			return 0;
+		part /= 2;
 	}
 	memcpy(x, bounded->start, count * sizeof(*x));
 	return 0;

@@ -376,11 +376,12 @@ static int save_chunk(struct wt_process *process, const struct wt_sample *sample
 static int save_samples(struct wt_process *process)
 {
 	struct wt_sampled *sampled = process->sampled;
-	const struct wt_sample *last = sampled->samples + sampled->count - 1;
+	const struct wt_sample *last;
 	int err = 0;
 
 	if (!sampled->count)
 		return 0;
+	last = sampled->samples + sampled->count - 1;
 	for (size_t at = 0; at < sampled->count && !err; at += CHUNK_SAMPLES) {
 		size_t left = sampled->count - at;
 
