@@ -82,6 +82,7 @@ void pm_host(struct pm_session *s, const char *names)
 	s->config_bytes = image.image_bytes = size.image_bytes;
 	s->config = image.image = room(size.image_bytes);
 	MUST(pm.cuptiProfilerHostGetConfigImage(&image));
+	free(available.image);
 }
 
 void pm_enable(struct pm_session *s)
