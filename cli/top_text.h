@@ -25,7 +25,7 @@ struct wt_top_style {
 
 /* 0, -EINVAL: `columns` has an unknown name (message given), or another -errno. */
 int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
-                 const struct wt_report *report, const struct wt_top_style *style);
+                 const struct wt_report *report, const struct wt_top_style *wanted);
 
 /* What was lost and who was not recorded in full, a line each; nothing if nothing was. */
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
