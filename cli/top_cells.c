@@ -79,8 +79,9 @@ static void add_lost(struct wt_table *table, const struct wt_report_row *row,
                      const struct wt_top_view *view)
 {
 	if (has_idle(row))
-		add_gpu_time(table, view, row->idle_gpu_ns,
-		             row->disagrees && !view->is_more ? (char)'!' : wt_top_lost_mark(row));
+		add_gpu_time(
+		        table, view, row->idle_gpu_ns,
+		        (char)(row->disagrees && !view->is_more ? '!' : wt_top_lost_mark(row)));
 	else
 		wt_table_add_null(table);
 }

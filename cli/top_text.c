@@ -319,7 +319,7 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 			gap_sm_ns += sm_ns;
 		}
 	}
-	mark = measured_sm_us ? wt_top_mark("mixed", kernel_sm_us, measured_sm_us) : (char)'~';
+	mark = (char)(measured_sm_us ? wt_top_mark("mixed", kernel_sm_us, measured_sm_us) : '~');
 	wt_phrase_add(line, "active %s%s%%",
 	              mark == '~' ? "~"
 	              : mark      ? "*"
