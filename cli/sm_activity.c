@@ -104,10 +104,10 @@ static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *
 	                              .active_avg = sqlite3_column_double(s, 3),
 	                              .active_min = NAN,
 	                              .active_max = NAN,
-	                              .warps_per_sm = number(s, 6),
-	                              .tensor_share = number(s, 7),
-	                              .sm_clock_mhz = number(s, 8),
-	                              .dram_bytes = number(s, 9)};
+	                              .warps_per_sm = number(s, 4),
+	                              .tensor_share = number(s, 5),
+	                              .sm_clock_mhz = number(s, 6),
+	                              .dram_bytes = number(s, 7)};
 	return piece->end_ns > piece->start_ns && piece->sampled_ns > 0 &&
 	       isfinite(piece->active_avg) &&
 	       (double)piece->end_ns - (double)piece->start_ns <= PIECE_NS_MAX;
@@ -116,7 +116,7 @@ static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *
 static int read_buckets(sqlite3 *db, const struct request *request)
 {
 	static const char sql[] =
-	        "SELECT start_ns, end_ns, sampled_ns, active_avg, active_min, active_max,"
+	        "SELECT start_ns, end_ns, sampled_ns, active_avg,"
 	        " warps_per_sm, tensor_share, sm_clock_mhz, dram_read_bytes + dram_write_bytes"
 	        " FROM sm_bucket WHERE device_id = ?1 AND start_ns < ?3 AND end_ns > ?2"
 	        " ORDER BY start_ns";
