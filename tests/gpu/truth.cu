@@ -54,6 +54,7 @@ struct arguments {
 
 #include "truth_modes.cuh"
 #include "truth_streams.cuh"
+#include "truth_storm.cuh"
 
 static void run_device(const arguments &)
 {
@@ -229,13 +230,14 @@ static const struct {
         {"tail", run_tail, 0, 0, false},
         {"empty", run_empty, 100000, 0, false},
         {"graph", run_graph, 0, 0, false},
+        {"storm", run_storm, 0, 0, false},
         {"mix", run_mix, 2000, 0, true},
         {"many", run_many, 2000, 300, true},
         {"unequal", run_unequal, 2000, 0, false},
         {"persistent", run_persistent, 2000, 0, false},
         {"bound", run_bound, 1000, 0, false},
         {"long", run_long, 20, 0, false},
-        {"streams", run_streams, 2000, 0, false},
+        {"streams", run_streams, 2000, 10, false},
         {"graphmix", run_graphmix, 2000, 0, false},
         {"smid", run_smid, 1500, 0, false},
 };
@@ -245,9 +247,9 @@ static int usage()
 	fprintf(stderr, "usage: truth [--tsv] COMMAND [NUMBER [NUMBER]] [fixed]\n"
 	                "device | waves | tail | empty [N] | graph | mix [N] [fixed] | many [N "
 	                "[C]] [fixed]\n"
-	                "| unequal [N] | persistent [N] | bound [N] | long [N] | streams [N] | "
-	                "graphmix [N]\n"
-	                "| smid [N]\n");
+	                "| unequal [N] | persistent [N] | bound [N] | long [N] | "
+	                "streams [N [SECONDS]]\n"
+	                "| graphmix [N] | smid [N] | storm\n");
 	return 2;
 }
 
