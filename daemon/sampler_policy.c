@@ -15,7 +15,7 @@
 #define RICH_STRETCH_NS (500 * MS)
 #define RICH_FIRST_NS (1000 * MS) /* of kernels in plain samples, before the first rich stretch */
 #define RICH_EVERY_NS (10000 * MS) /* and before each other */
-#define RICH_FIRST_STRETCHES 3u /* where kernels are few: or so many stretches that saw some */
+#define RICH_FIRST_STRETCHES 2u /* where kernels are few: or so many stretches that saw some */
 #define RICH_EVERY_STRETCHES 20u
 #define RICH_BURST_EVERY 6u
 #define STRETCH_NS (1000 * MS)
@@ -60,10 +60,10 @@ static struct wt_sampler_plan next_rich(struct wt_sampler_policy *policy)
 {
 	policy->riches++;
 	policy->plain_active_ns = policy->plain_stretches = 0;
-	return (struct wt_sampler_plan){
-	        .interval_ns = take_turns(policy->rich_ns, policy->rich_turn++),
-	        .stretch_ns = RICH_STRETCH_NS,
-	        .is_rich = true};
+	return (struct wt_sampler_plan){.interval_ns =
+	                                        take_turns(policy->rich_ns, policy->rich_turn++),
+	                                .stretch_ns = RICH_STRETCH_NS,
+	                                .is_rich = true};
 }
 
 struct wt_sampler_plan wt_sampler_policy_next(struct wt_sampler_policy *policy)

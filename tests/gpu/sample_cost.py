@@ -75,6 +75,35 @@ def wait_for(path, word, process, seconds):
   return False
 
 
+def descendants(pid):
+  """The process and those it started, and so on."""
+  parents = {}
+  for folder in os.listdir("/proc"):
+    try:
+      with open(f"/proc/{folder}/stat", encoding="utf-8", errors="replace") as stat:
+        parents.setdefault(int(stat.read().rsplit(")", 1)[1].split()[1]), []).append(int(folder))
+    except (OSError, ValueError):
+      pass
+  found = [pid]
+  for one in found:
+    found += parents.get(one, [])
+  return found
+
+
+def find_cupti(pid):
+  """The libcupti that the program has loaded, as the daemon would tell the sampler; None: not known."""
+  for one in descendants(pid):
+    try:
+      with open(f"/proc/{one}/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+          path = line.rstrip("\n").split(None, 5)[-1]
+          if os.path.basename(path).startswith("libcupti.so"):
+            return path
+    except OSError:
+      pass
+  return None
+
+
 def stop(process, seconds=END_S):
   """Asked to end, then killed."""
   if process.poll() is None:
@@ -86,12 +115,13 @@ def stop(process, seconds=END_S):
     process.wait()
 
 
-def sampled_time(arguments, folder, number):
+def sampled_time(arguments, folder, number, cupti):
   """With a sampler for some seconds: the times set-up and sampling took, and its CPU."""
   path = os.path.join(folder, f"sampler-{number}")
   begin = time.monotonic_ns()
   with open(path, "wb") as err:
-    sampler = subprocess.Popen([arguments.sampler, "--device", "0", "--interval", arguments.interval],
+    words = [arguments.sampler, "--device", "0", "--interval", arguments.interval]
+    sampler = subprocess.Popen(words + (["--cupti", cupti] if cupti else []),
                                stdin=subprocess.DEVNULL, stdout=err, stderr=err)
   try:
     if not wait_for(path, ": sampling", sampler, SET_UP_S):
@@ -149,7 +179,7 @@ def print_figure(name, figure, pieces, offs, samplings):
   return True
 
 
-def measure(arguments, folder):
+def measure(arguments, folder, cupti):
   """Times without a sampler, and those with one."""
   offs, samplings = [], []
   for number in range(arguments.pairs + 1):
@@ -158,7 +188,7 @@ def measure(arguments, folder):
     offs.append((begin, time.monotonic_ns()))
     if number == arguments.pairs:
       break
-    sampling = sampled_time(arguments, folder, number)
+    sampling = sampled_time(arguments, folder, number, cupti)
     if sampling is None:
       break
     samplings.append(sampling)
@@ -186,7 +216,7 @@ def main():
         print(f"{arguments.name}: the program did not begin", file=sys.stderr)
         return 3
       clock.start()
-      offs, samplings = measure(arguments, folder)
+      offs, samplings = measure(arguments, folder, find_cupti(program.pid))
       program.stdin.close()
       program.wait(END_S)
     finally:
