@@ -14,9 +14,9 @@
 #define RICH_NS_MAX (4 * MS)
 #define RICH_STRETCH_NS (500 * MS)
 #define RICH_FIRST_NS (1000 * MS) /* of kernels in plain samples, before the first rich stretch */
-#define RICH_EVERY_NS (10000 * MS) /* and before each other */
+#define RICH_EVERY_NS (8000 * MS) /* and before each other */
 #define RICH_FIRST_STRETCHES 2u /* where kernels are few: or so many stretches that saw some */
-#define RICH_EVERY_STRETCHES 20u
+#define RICH_EVERY_STRETCHES 12u
 #define RICH_BURST_EVERY 6u
 #define STRETCH_NS (1000 * MS)
 #define FINE_STRETCH_NS (250 * MS)

@@ -11,9 +11,9 @@
  * Warps, tensor pipe and DRAM cost three times what active cycles do, don't fold (design.md), and the
  * device has to be set up anew for them and again after them (0.65 s each on an H200, without samples).
  * So they have short stretches of their own, half a second at a wider interval: the first once plain
- * samples saw kernels for a second, or some in two stretches; the others after ten seconds more, or
- * twenty stretches. An idle device has none, and a phase that begins after idle time begins with plain
- * samples. Of any eight seconds three quarters at least are plain, of a long run 83 of 100 (rich ones
+ * samples saw kernels for a second, or some in two stretches; the others after eight seconds more, or
+ * twelve stretches. An idle device has none, and a phase that begins after idle time begins with plain
+ * samples. Of any eight seconds three quarters at least are plain, of a long run 80 of 100 (rich ones
  * are 5): test_phases() in tests/unit/test_sampler_policy.c.
  *
  * Pure: no clock, no I/O; one thread at a time.

@@ -5,7 +5,7 @@
 
 COMMAND prints a line `ready`, then does the same over and over until its input ends, and prints lines of
 `truth storm`: `#piece` with the names of the columns, `piece` with begin_ns and end_ns (CLOCK_MONOTONIC)
-and figures. While it runs, S seconds (5) without a sampler and S seconds with one take turns, N times
+and figures. While it runs, S seconds (4) without a sampler and S seconds with one take turns, N times
 (4), and once more without. Pieces that lie wholly in one of these times count; those in which the sampler
 is set up or ends are told apart. So both sides are of one process, a few seconds apart. Beside the
 pieces: the SM clock as NVML has it, four times a second, and the sampler's CPU time.
@@ -198,7 +198,7 @@ def measure(arguments, folder, cupti):
 def main():
   parser = argparse.ArgumentParser(description="what sampling costs a program")
   parser.add_argument("--pairs", type=int, default=4)
-  parser.add_argument("--seconds", type=float, default=5)
+  parser.add_argument("--seconds", type=float, default=4)
   parser.add_argument("--interval", default="50us")
   parser.add_argument("--sampler", default="wavetap-sampler")
   parser.add_argument("name")

@@ -3,8 +3,8 @@
 #
 #   WAVETAP_GPU_SAMPLED   modes of truth that `sampled` runs, by name; default all
 #   WAVETAP_GPU_INTERVAL  of sampling; default 50us
-#   WAVETAP_GPU_AUTO_N    launches of each shape in `sampled-auto`; default 240000, about 70 s on an H200
-#   WAVETAP_GPU_COST_PAIRS, WAVETAP_GPU_COST_S   of `sample-cost`; default 4 times 5 s with and without
+#   WAVETAP_GPU_AUTO_N    launches of each shape in `sampled-auto`; default 200000, about 65 s on an H200
+#   WAVETAP_GPU_COST_PAIRS, WAVETAP_GPU_COST_S   of `sample-cost`; default 4 times 4 s with and without
 
 SAMPLED_MODES='mix mix-fixed streams graphmix many many-fixed unequal persistent bound long'
 TRAIN_B32='eager --batch 32'
@@ -25,8 +25,9 @@ measured_run() {
 # of which a second and a half may be lost to the stretch with all metrics and the set-ups beside it.
 truth_words() {
   case $1 in
-    mix | graphmix | unequal | persistent) echo "$1 10000" ;;
-    mix-fixed) echo 'mix 10000 fixed' ;;
+    mix | graphmix) echo "$1 15000" ;;
+    unequal | persistent) echo "$1 10000" ;;
+    mix-fixed) echo 'mix 15000 fixed' ;;
     many) echo 'many 700' ;;
     many-fixed) echo 'many 700 300 fixed' ;;
     streams) echo 'streams 4000 10' ;; # rounds of 4,000, for 10 s
@@ -93,7 +94,7 @@ sampled_mode() {
 # --sample auto for longer than it takes until it rests: which intervals it chose, and what came of it.
 section_sampled_auto() {
   log=$work/sampled-auto
-  measured_run "$log.d" "$log" '--sample auto' "$build/truth" --tsv mix "${WAVETAP_GPU_AUTO_N:-240000}"
+  measured_run "$log.d" "$log" '--sample auto' "$build/truth" --tsv mix "${WAVETAP_GPU_AUTO_N:-200000}"
   ended sampled-auto run "$log" $? || return
   measured_loss sampled-auto "$log" auto
   judge_sampled sampled-auto auto "$log.out" "$log" --stretches
@@ -109,9 +110,9 @@ section_sampled_devices() {
     return
   fi
   # shellcheck disable=SC2016 # for that shell
-  measured_run "$log.d" "$log" "--sample $interval" sh -c 'CUDA_VISIBLE_DEVICES=0 "$1" --tsv mix 10000 >"$2.0.tsv" &
+  measured_run "$log.d" "$log" "--sample $interval" sh -c 'CUDA_VISIBLE_DEVICES=0 "$1" --tsv mix 15000 >"$2.0.tsv" &
     first=$!
-    CUDA_VISIBLE_DEVICES=1 "$1" --tsv mix 10000 >"$2.1.tsv"
+    CUDA_VISIBLE_DEVICES=1 "$1" --tsv mix 15000 >"$2.1.tsv"
     rc=$?
     wait "$first" && exit "$rc"' sh "$build/truth" "$log"
   ended sampled-devices run "$log" $? || return
@@ -176,7 +177,7 @@ sample_cost() {
   shift
   mkdir -p "$log.d"
   judge sample-cost run "$cost_name" "$log" env WAVETAP_DIR="$log.d" WAVETAP_RUN="cost-$cost_name" timeout "$limit_s" \
-    "$python" "$here/sample_cost.py" --pairs "${WAVETAP_GPU_COST_PAIRS:-4}" --seconds "${WAVETAP_GPU_COST_S:-5}" \
+    "$python" "$here/sample_cost.py" --pairs "${WAVETAP_GPU_COST_PAIRS:-4}" --seconds "${WAVETAP_GPU_COST_S:-4}" \
     --interval "$interval" --sampler "$build/wavetap-sampler" "$cost_name" \
     "$build/wavetap" run --sample off -- "$@"
   await_daemons sample-cost

@@ -223,9 +223,9 @@ static void test_rich(void)
 		ok(wt_sampler_policy_learn(&policy, &done), "goes on");
 	}
 	is_i64(first, 1, "the first comes after a second of kernels");
-	is_i64(rich, 3, "three of twenty-eight");
+	is_i64(rich, 3, "three of twenty-eight stretches");
 	is_i64(same, 0, "no interval twice in a row");
-	ok(rich_ns * 100 <= all_ns * 6, "no more than 6 %% of what is sampled");
+	ok(rich_ns * 100 <= all_ns * 7, "no more than 7 %% of what is sampled");
 	policy.active_ns = 60 * SECOND;
 	rich = 0;
 	for (int i = 0; i < 30; i++) {
@@ -259,8 +259,8 @@ static void test_few_kernels(void)
 		ok(wt_sampler_policy_learn(&policy, &done), "goes on");
 	}
 	is_i64(at[0], 14, "an idle device has no rich stretch; the third with kernels is one");
-	is_i64(at[1], 35, "another after twenty more");
-	is_i64(at[2], 56, "and so on");
+	is_i64(at[1], 27, "another after twelve more");
+	is_i64(at[2], 40, "and so on");
 }
 
 /* ---- phases of a program under the schedule, where another set of metrics takes 0.65 s to set up */
@@ -327,8 +327,8 @@ static void test_phases(void)
 	int least = 100;
 
 	lay_out(50 * US, 0, looked);
-	ok(count(looked, RICH, 0, TICKS) <= TICKS * 5 / 100, "rich: no more than 5 %% of the time");
-	ok(count(looked, PLAIN, 0, TICKS) >= TICKS * 83 / 100, "plain: at least 83 %%: %d",
+	ok(count(looked, RICH, 0, TICKS) <= TICKS * 6 / 100, "rich: no more than 6 %% of the time");
+	ok(count(looked, PLAIN, 0, TICKS) >= TICKS * 80 / 100, "plain: at least 80 %%: %d",
 	   count(looked, PLAIN, 0, TICKS) * 100 / TICKS);
 	ok(worst_phase(looked, 0, 400) >= 50, "any 4 s: at least half is plain: %d %%",
 	   worst_phase(looked, 0, 400));
