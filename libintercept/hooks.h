@@ -84,6 +84,37 @@ static inline struct wt_view *wt_view_now(void)
 /* True while the calling thread is inside one of our hooks or callbacks. */
 bool wt_is_inside(void);
 
+/*
+ * wt_enter and wt_leave for a launch. One inside a hook or callback of ours is one of two things: the launch
+ * under way, passed on by the driver or by an interposer behind us (same function and shape, inside its
+ * real call), or one of its own, by a signal handler. The latter is recorded like any other.
+ */
+struct wt_entered {
+	uintptr_t guard; /* of the hook that it came in, to be put back; 0 = none */
+	uint64_t real_launch; /* the same */
+	bool is_recorded; /* false: forward only, and no wt_leave_launch */
+};
+struct wt_entered wt_enter_nested(uint64_t launch);
+void wt_leave_launch(const struct wt_entered *entered);
+
+static inline struct wt_entered wt_enter_launch(uint64_t launch)
+{
+	if (WT_LIKELY(wt_enter()))
+		return (struct wt_entered){.is_recorded = true};
+	return wt_enter_nested(launch);
+}
+
+/* What this thread has the driver launch now: its hook sets it around the real call. 0 = nothing. */
+extern __thread uint64_t wt_real_launch __attribute__((tls_model("initial-exec")));
+#define WT_ANY_LAUNCH UINT64_MAX /* in a form that need not show in what it is passed on as */
+
+static inline uint64_t wt_launch_id(const void *function, unsigned grid_x, unsigned block_x)
+{
+	uint64_t shape = (uint64_t)grid_x << 32 ^ (uint64_t)block_x << 12;
+
+	return ((uint64_t)(uintptr_t)function ^ shape) | 1;
+}
+
 /* CUDA was used in this process: a child forked from now on must leave CUPTI alone. */
 void wt_note_cuda_used(void);
 

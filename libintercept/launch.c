@@ -53,10 +53,24 @@ static void append(struct wt_launch *launch)
 		append_early(launch);
 }
 
-/* What the launch is to WAVETAP_PROFILE, before the real call. */
-static inline enum wt_profile_role before(const struct wt_launch *launch)
+/* In the midst of a hook, by a signal handler: not to be profiled, since that waits for the driver,
+ * which may be held by what was interrupted; but whoever profiles is to know of it. */
+static __attribute__((noinline, cold)) enum wt_profile_role before_nested(void)
 {
-	return wt_profile_is_on() ? wt_profile_begin(launch) : WT_PROFILE_NOT;
+	struct wt_profile_run *run = wt_profile_run_now();
+
+	if (run)
+		atomic_fetch_add(&run->begun, 1);
+	return run ? WT_PROFILE_COUNTED : WT_PROFILE_NOT;
+}
+
+/* What the launch is to WAVETAP_PROFILE, before the real call. */
+static inline enum wt_profile_role before(const struct wt_launch *launch,
+                                          const struct wt_entered *entered)
+{
+	if (WT_LIKELY(!wt_profile_is_on()))
+		return WT_PROFILE_NOT;
+	return entered->guard ? before_nested() : wt_profile_begin(launch);
 }
 
 static inline bool again(enum wt_profile_role *role, int result)
@@ -65,13 +79,16 @@ static inline bool again(enum wt_profile_role *role, int result)
 }
 
 /* Once, or a second time if it failed under the profiler. */
-#define CALL_REAL(launch, role, result, real, args)                                                \
+#define CALL_REAL(launch, id, role, result, real, args)                                            \
 	do {                                                                                       \
 		(launch)->entry_ns = wt_now_ns();                                                  \
+		wt_real_launch = (id);                                                             \
 		(result) = (real) ? (real)args : WT_NO_ENTRY;                                      \
+		wt_real_launch = 0;                                                                \
 	} while (again(&(role), result))
 
-static void finish(struct wt_launch *launch, enum wt_profile_role role, int result)
+static void finish(struct wt_launch *launch, const struct wt_entered *entered,
+                   enum wt_profile_role role, int result)
 {
 	launch->return_ns = wt_now_ns();
 	launch->result = result;
@@ -80,7 +97,7 @@ static void finish(struct wt_launch *launch, enum wt_profile_role role, int resu
 	append(launch);
 	if (__builtin_expect(role, 0))
 		wt_profile_end(role, launch);
-	wt_leave();
+	wt_leave_launch(entered);
 }
 
 static void set_shape(struct wt_launch *launch, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
@@ -106,20 +123,22 @@ static void set_shape(struct wt_launch *launch, unsigned gx, unsigned gy, unsign
 	int wt_hook_##symbol(SHAPE_PARAMS, void **params, void **extra)                            \
 	{                                                                                          \
 		int (*real)(SHAPE_PARAMS, void **, void **);                                       \
+		uint64_t id = wt_launch_id(f, gx, bx);                                             \
+		struct wt_entered entered = wt_enter_launch(id);                                   \
 		struct wt_launch launch;                                                           \
 		int result;                                                                        \
 		enum wt_profile_role role;                                                         \
                                                                                                    \
-		if (!wt_enter()) {                                                                 \
+		if (!entered.is_recorded) {                                                        \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
 			return real ? real(SHAPE_ARGS, params, extra) : WT_NO_ENTRY;               \
 		}                                                                                  \
 		begin(&launch, WT_API_##symbol, f, stream, WT_IS_PER_THREAD(symbol));              \
 		set_shape(&launch, gx, gy, gz, bx, by, bz, smem);                                  \
 		real = wt_entry_next(WT_API_##symbol);                                             \
-		role = before(&launch);                                                            \
-		CALL_REAL(&launch, role, result, real, (SHAPE_ARGS, params, extra));               \
-		finish(&launch, role, result);                                                     \
+		role = before(&launch, &entered);                                                  \
+		CALL_REAL(&launch, id, role, result, real, (SHAPE_ARGS, params, extra));           \
+		finish(&launch, &entered, role, result);                                           \
 		return result;                                                                     \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
@@ -131,11 +150,13 @@ DEFINE_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 	int wt_hook_##symbol(SHAPE_PARAMS, void **params)                                          \
 	{                                                                                          \
 		int (*real)(SHAPE_PARAMS, void **);                                                \
+		uint64_t id = wt_launch_id(f, gx, bx);                                             \
+		struct wt_entered entered = wt_enter_launch(id);                                   \
 		struct wt_launch launch;                                                           \
 		int result;                                                                        \
 		enum wt_profile_role role;                                                         \
                                                                                                    \
-		if (!wt_enter()) {                                                                 \
+		if (!entered.is_recorded) {                                                        \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
 			return real ? real(SHAPE_ARGS, params) : WT_NO_ENTRY;                      \
 		}                                                                                  \
@@ -143,9 +164,9 @@ DEFINE_LAUNCH_KERNEL(cuLaunchKernel_ptsz)
 		set_shape(&launch, gx, gy, gz, bx, by, bz, smem);                                  \
 		launch.flags |= WT_FLAG_COOPERATIVE;                                               \
 		real = wt_entry_next(WT_API_##symbol);                                             \
-		role = before(&launch);                                                            \
-		CALL_REAL(&launch, role, result, real, (SHAPE_ARGS, params));                      \
-		finish(&launch, role, result);                                                     \
+		role = before(&launch, &entered);                                                  \
+		CALL_REAL(&launch, id, role, result, real, (SHAPE_ARGS, params));                  \
+		finish(&launch, &entered, role, result);                                           \
 		return result;                                                                     \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
@@ -201,23 +222,30 @@ static void begin_ex(struct wt_launch *launch, enum wt_api api,
 	read_attributes(launch, config);
 }
 
+static uint64_t config_id(const struct wtcu_launch_config *config, const void *f)
+{
+	return config ? wt_launch_id(f, config->grid_x, config->block_x) : WT_ANY_LAUNCH;
+}
+
 #define DEFINE_LAUNCH_EX(symbol)                                                                   \
 	int wt_hook_##symbol(const void *config, void *f, void **params, void **extra)             \
 	{                                                                                          \
 		int (*real)(const void *, void *, void **, void **);                               \
+		uint64_t id = config_id(config, f);                                                \
+		struct wt_entered entered = wt_enter_launch(id);                                   \
 		struct wt_launch launch;                                                           \
 		int result;                                                                        \
 		enum wt_profile_role role;                                                         \
                                                                                                    \
-		if (!wt_enter()) {                                                                 \
+		if (!entered.is_recorded) {                                                        \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
 			return real ? real(config, f, params, extra) : WT_NO_ENTRY;                \
 		}                                                                                  \
 		begin_ex(&launch, WT_API_##symbol, config, f, WT_IS_PER_THREAD(symbol));           \
 		real = wt_entry_next(WT_API_##symbol);                                             \
-		role = before(&launch);                                                            \
-		CALL_REAL(&launch, role, result, real, (config, f, params, extra));                \
-		finish(&launch, role, result);                                                     \
+		role = before(&launch, &entered);                                                  \
+		CALL_REAL(&launch, id, role, result, real, (config, f, params, extra));            \
+		finish(&launch, &entered, role, result);                                           \
 		return result;                                                                     \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
@@ -250,18 +278,19 @@ static void finish_multi(struct wt_launch *launch, const struct wtcu_launch_para
 int wt_hook_cuLaunchCooperativeKernelMultiDevice(void *list, unsigned count, unsigned flags)
 {
 	int (*real)(void *, unsigned, unsigned);
+	struct wt_entered entered = wt_enter_launch(WT_ANY_LAUNCH);
 	enum wt_profile_role role;
 	struct wt_launch launch;
 
-	if (!wt_enter()) {
+	if (!entered.is_recorded) {
 		real = wt_entry_forward(WT_API_cuLaunchCooperativeKernelMultiDevice);
 		return real ? real(list, count, flags) : WT_NO_ENTRY;
 	}
 	begin(&launch, WT_API_cuLaunchCooperativeKernelMultiDevice, NULL, NULL, false);
 	launch.flags |= WT_FLAG_COOPERATIVE;
 	real = wt_entry_next(WT_API_cuLaunchCooperativeKernelMultiDevice);
-	role = before(&launch); /* never to be profiled: it is cooperative */
-	CALL_REAL(&launch, role, launch.result, real, (list, count, flags));
+	role = before(&launch, &entered); /* never to be profiled: it is cooperative */
+	CALL_REAL(&launch, WT_ANY_LAUNCH, role, launch.result, real, (list, count, flags));
 	launch.return_ns = wt_now_ns();
 	if (launch.result == WTCU_SUCCESS && list)
 		finish_multi(&launch, list, count);
@@ -269,7 +298,7 @@ int wt_hook_cuLaunchCooperativeKernelMultiDevice(void *list, unsigned count, uns
 		append(&launch);
 	if (__builtin_expect(role, 0))
 		wt_profile_end(role, &launch);
-	wt_leave();
+	wt_leave_launch(&entered);
 	return launch.result;
 }
 WT_EXPORT_HOOK(cuLaunchCooperativeKernelMultiDevice);
@@ -279,20 +308,21 @@ WT_EXPORT_HOOK(cuLaunchCooperativeKernelMultiDevice);
 int wt_hook_cuLaunch(void *f)
 {
 	int (*real)(void *);
+	struct wt_entered entered = wt_enter_launch(WT_ANY_LAUNCH);
 	struct wt_launch launch;
 	int result;
 	enum wt_profile_role role;
 
-	if (!wt_enter()) {
+	if (!entered.is_recorded) {
 		real = wt_entry_forward(WT_API_cuLaunch);
 		return real ? real(f) : WT_NO_ENTRY;
 	}
 	begin(&launch, WT_API_cuLaunch, f, NULL, false);
 	set_shape(&launch, 1, 1, 1, 0, 0, 0, 0);
 	real = wt_entry_next(WT_API_cuLaunch);
-	role = before(&launch);
-	CALL_REAL(&launch, role, result, real, (f));
-	finish(&launch, role, result);
+	role = before(&launch, &entered);
+	CALL_REAL(&launch, WT_ANY_LAUNCH, role, result, real, (f));
+	finish(&launch, &entered, role, result);
 	return result;
 }
 WT_EXPORT_HOOK(cuLaunch);
@@ -300,20 +330,21 @@ WT_EXPORT_HOOK(cuLaunch);
 int wt_hook_cuLaunchGrid(void *f, int gx, int gy)
 {
 	int (*real)(void *, int, int);
+	struct wt_entered entered = wt_enter_launch(WT_ANY_LAUNCH);
 	struct wt_launch launch;
 	int result;
 	enum wt_profile_role role;
 
-	if (!wt_enter()) {
+	if (!entered.is_recorded) {
 		real = wt_entry_forward(WT_API_cuLaunchGrid);
 		return real ? real(f, gx, gy) : WT_NO_ENTRY;
 	}
 	begin(&launch, WT_API_cuLaunchGrid, f, NULL, false);
 	set_shape(&launch, (unsigned)gx, (unsigned)gy, 1, 0, 0, 0, 0);
 	real = wt_entry_next(WT_API_cuLaunchGrid);
-	role = before(&launch);
-	CALL_REAL(&launch, role, result, real, (f, gx, gy));
-	finish(&launch, role, result);
+	role = before(&launch, &entered);
+	CALL_REAL(&launch, WT_ANY_LAUNCH, role, result, real, (f, gx, gy));
+	finish(&launch, &entered, role, result);
 	return result;
 }
 WT_EXPORT_HOOK(cuLaunchGrid);
@@ -321,20 +352,21 @@ WT_EXPORT_HOOK(cuLaunchGrid);
 int wt_hook_cuLaunchGridAsync(void *f, int gx, int gy, void *stream)
 {
 	int (*real)(void *, int, int, void *);
+	struct wt_entered entered = wt_enter_launch(WT_ANY_LAUNCH);
 	struct wt_launch launch;
 	int result;
 	enum wt_profile_role role;
 
-	if (!wt_enter()) {
+	if (!entered.is_recorded) {
 		real = wt_entry_forward(WT_API_cuLaunchGridAsync);
 		return real ? real(f, gx, gy, stream) : WT_NO_ENTRY;
 	}
 	begin(&launch, WT_API_cuLaunchGridAsync, f, stream, false);
 	set_shape(&launch, (unsigned)gx, (unsigned)gy, 1, 0, 0, 0, 0);
 	real = wt_entry_next(WT_API_cuLaunchGridAsync);
-	role = before(&launch);
-	CALL_REAL(&launch, role, result, real, (f, gx, gy, stream));
-	finish(&launch, role, result);
+	role = before(&launch, &entered);
+	CALL_REAL(&launch, WT_ANY_LAUNCH, role, result, real, (f, gx, gy, stream));
+	finish(&launch, &entered, role, result);
 	return result;
 }
 WT_EXPORT_HOOK(cuLaunchGridAsync);

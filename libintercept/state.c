@@ -51,13 +51,15 @@ bool wt_is_active(void)
 	return WT_LIKELY(known == ACTIVE_YES) || (known == ACTIVE_UNKNOWN && decide_active());
 }
 
-/* ---- per thread: 24 bytes of static TLS, which also a late dlopen has room for */
+/* ---- per thread: 32 bytes of static TLS, which also a late dlopen has room for */
 
 static __thread struct {
 	uintptr_t guard; /* frame of the hook we are in, 0 = none */
 	uint64_t tid_epoch; /* marker of the process that `tid` was asked in */
 	uint32_t tid;
 } thread __attribute__((tls_model("initial-exec")));
+
+__thread uint64_t wt_real_launch __attribute__((tls_model("initial-exec")));
 
 /*
  * A frame nested in the guarded one lies below it. A hook entered at the same depth or above
@@ -71,12 +73,31 @@ __attribute__((noinline)) bool wt_enter(void)
 	if (!wt_is_active() || frame < thread.guard)
 		return false;
 	thread.guard = frame;
+	wt_real_launch = 0; /* what a longjmp left behind */
 	return true;
 }
 
 void wt_leave(void)
 {
 	thread.guard = 0;
+}
+
+__attribute__((noinline, cold)) struct wt_entered wt_enter_nested(uint64_t launch)
+{
+	uint64_t outer = wt_real_launch;
+	struct wt_entered entered = {.guard = thread.guard, .real_launch = outer};
+
+	entered.is_recorded = wt_is_active() && outer != launch && outer != WT_ANY_LAUNCH;
+	if (entered.is_recorded)
+		wt_real_launch = 0;
+	return entered;
+}
+
+/* The guard of the hook around it stands all the while: whatever is called in here is inside that one. */
+void wt_leave_launch(const struct wt_entered *entered)
+{
+	wt_real_launch = entered->real_launch;
+	thread.guard = entered->guard;
 }
 
 bool wt_is_inside(void)

@@ -1,10 +1,12 @@
 /*
  * odd_hook.c - another interposer of the launch: counts, and goes on with the next one, which it
- * finds as interposers do.
+ * finds as interposers do; with ODD_ROUND by the driver's handle, which is answered with wavetap's hook
+ * where that is loaded before it, so that each launch comes there twice.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "tests/hosts/odd.h"
 
@@ -21,7 +23,9 @@ EXPORT int cuLaunchKernel(LAUNCH_PARAMS)
 	int (*real)(LAUNCH_PARAMS) = atomic_load(&next);
 
 	if (!real) {
-		*(void **)&real = dlsym(RTLD_NEXT, "cuLaunchKernel");
+		void *from = getenv("ODD_ROUND") ? dlopen("libcuda.so.1", RTLD_NOW) : RTLD_NEXT;
+
+		*(void **)&real = dlsym(from, "cuLaunchKernel");
 		atomic_store(&next, real);
 	}
 	atomic_fetch_add(&count, 1);

@@ -26,12 +26,17 @@ static void *cuda, *context;
 static _Atomic uint64_t made;
 static _Atomic int stop;
 
-static int launch_one(void)
+static int launch_blocks(unsigned blocks)
 {
-	int result = launch(context, 3, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL);
+	int result = launch(context, blocks, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL);
 
 	atomic_fetch_add(&made, 1);
 	return result;
+}
+
+static int launch_one(void)
+{
+	return launch_blocks(3);
 }
 
 static int launch_many(int count)
@@ -138,7 +143,7 @@ static _Atomic int handled;
 static void on_alarm(int signal_number)
 {
 	(void)signal_number;
-	launch_one();
+	launch_blocks(5); /* another than the one that it may have come in */
 	atomic_fetch_add(&handled, 1);
 }
 
