@@ -148,6 +148,16 @@ static void mark_superseded(struct wt_daemon *daemon, struct wt_process *fresh)
 	}
 }
 
+/* What is written anew at an exit, when the first file had lost its name, may still be open here: the one
+ * after the other, and the second goes on where the first ended. */
+static bool has_other_copy(const struct wt_daemon *daemon, const struct wt_segment_header *header)
+{
+	for (const struct wt_process *process = daemon->processes; process; process = process->next)
+		if (!memcmp(process->mapped.header.uuid, header->uuid, sizeof(header->uuid)))
+			return true;
+	return false;
+}
+
 static int attach(struct wt_daemon *daemon, const char *name, char *why, size_t why_bytes,
                   int64_t now_ns)
 {
@@ -165,6 +175,11 @@ static int attach(struct wt_daemon *daemon, const char *name, char *why, size_t 
 		return err;
 	}
 	header = &process->mapped.header;
+	if (has_other_copy(daemon, header)) {
+		snprintf(why, why_bytes, "another copy of it is being stored");
+		wt_process_destroy(process);
+		return -EBUSY;
+	}
 	snprintf(process->name, sizeof(process->name), "%s", name);
 	wt_liveness_open(&process->liveness, header->pid_namespace, header->pid,
 	                 header->start_ticks, process->mapped.fd);

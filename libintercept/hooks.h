@@ -168,8 +168,9 @@ void wt_facts_random(void *bytes, size_t length);
 
 /* ---- leave.c */
 
-/* Where the daemon may end with us: waits, for a bounded time, until it has stored the rest. */
-void wt_leave_container(struct wt_view *view);
+/* Where the daemon may end with us, or the segment's name is gone: waits, for a bounded time, until the
+ * rest is stored; what nobody took and nobody could find is written into a new file. */
+void wt_leave_process(struct wt_view *view);
 
 /* ---- launcher.c */
 

@@ -7,7 +7,7 @@
  *   capture.c early.c   which streams are being captured; launches before there is a segment
  *   state.c             life of the library in a process: lazy start, fork, exit
  *   segment.c facts.c   makes the shared-memory file; who and where we are, for its header;
- *   segment_file.c      the file itself
+ *   segment_file.c      the file itself; leave.c: what becomes of it at exit
  *   names.c             kernel name arena
  *   nvtx.c ranges.c     named ranges: getenv, NVTX callbacks; those open, and their records;
  *   range_text.c        their names
@@ -88,6 +88,8 @@ struct wt_view {
 	uint8_t *arena;
 	uint64_t arena_bytes;
 	struct wt_name_table *names; /* private memory, like the view itself */
+	uint64_t inode; /* of the file when it was made; 0 = unknown */
+	char path[WT_PATH_BYTES];
 };
 
 /* The fork page; NULL when it could not be mapped (then the library is inert). Never blocks. */
@@ -123,8 +125,11 @@ void wt_register_exit(void);
  * -errno and nothing left behind. */
 int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, uint64_t bytes,
                          char ret_path[WT_PATH_BYTES], void **ret_map);
-/* The view of such a mapping, without a name table. */
+/* The view of such a mapping, without a name table and path. */
 void wt_segment_file_view(void *map, struct wt_view *view);
+
+/* Writes what the mapping holds into a new file for the daemon. 0, or -errno and nothing left behind. */
+int wt_segment_file_copy(const struct wt_segment_header *header);
 
 /* ---- segment.c */
 

@@ -1,9 +1,15 @@
 /*
- * leave.c - in a container: at exit, gives the daemon time to take the last records.
+ * leave.c - at exit: what has to be done so that the last records are stored.
+ *
+ * In a container the daemon gets time to take them.
  *
  * A pid namespace ends with its first process, which often is this one or waits for this one:
  * the kernel then kills the daemon in it, and the shared memory of a container goes too. Elsewhere
  * the daemon outlives us and nothing is waited for.
+ *
+ * A logout removes a user's files in /dev/shm while programs run on (systemd's RemoveIPC). A daemon that
+ * has the segment open goes on with it. If none has, or it is gone, nobody would find the records: they
+ * are written into a new file.
  *
  * The thread that runs the exit handlers; blocks for some tens of milliseconds as a rule, for
  * LEAVE_LIMIT_NS at most, and only where a daemon is there to wait for.
@@ -15,6 +21,7 @@
 #include <unistd.h>
 
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 #include "schema/wt_ring.h"
 
 #define INITIAL_PID_NAMESPACE UINT64_C(0xeffffffc) /* PROC_PID_INIT_INO */
@@ -63,20 +70,41 @@ static void wait_until_taken(struct wt_view *view)
 	}
 }
 
-void wt_leave_container(struct wt_view *view)
+/* With timers that are on time: else one pause may last as long as the program allows. */
+static void wait_precisely(struct wt_view *view)
 {
-	int saved_errno = errno;
-	long slack_ns;
+	/* Not prctl(): that returns an int. */
+	long slack_ns = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
 
-	if (view->header->pid_namespace == INITIAL_PID_NAMESPACE)
-		return;
-	/* Else one pause may last as long as the program allows its timers to be late. Not prctl():
-	 * that returns an int. */
-	slack_ns = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
 	if (slack_ns > 1)
 		syscall(SYS_prctl, PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
 	wait_until_taken(view);
 	if (slack_ns > 1)
 		syscall(SYS_prctl, PR_SET_TIMERSLACK, slack_ns, 0L, 0L, 0L);
+}
+
+/* Not if it can't be told. */
+static bool is_name_gone(const struct wt_view *view)
+{
+	struct stat st;
+
+	if (wt_libc_stat(view->path, &st))
+		return errno == ENOENT;
+	return view->inode && (uint64_t)st.st_ino != view->inode;
+}
+
+void wt_leave_process(struct wt_view *view)
+{
+	int saved_errno = errno, err;
+	bool is_gone = is_name_gone(view);
+
+	if (is_gone || view->header->pid_namespace != INITIAL_PID_NAMESPACE)
+		wait_precisely(view);
+	if (is_gone && !is_taken(view)) {
+		err = wt_segment_file_copy(view->header);
+		wt_log("the segment was removed: written anew (%d)", -err);
+		if (!err)
+			wt_spawn_daemon(view->header->data_dir);
+	}
 	errno = saved_errno;
 }

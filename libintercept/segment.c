@@ -13,6 +13,7 @@
 
 #include "config.h"
 #include "libintercept/hooks.h"
+#include "libintercept/libc.h"
 #include "libintercept/profile.h"
 #include "libintercept/ranges.h"
 #include "schema/wt_ident.h"
@@ -52,6 +53,7 @@ static int make(struct wt_view **ret_view, char *data_dir)
 	struct wt_segment_header *header;
 	char path[WT_PATH_BYTES];
 	void *map = NULL;
+	struct stat st;
 
 	if (!err)
 		err = wt_segment_file_make(data_dir, WT_PRODUCER_APPLICATION,
@@ -62,6 +64,8 @@ static int make(struct wt_view **ret_view, char *data_dir)
 	*ret_view = make_view(map);
 	if (!*ret_view) /* without magic the file is nobody's; the daemon removes it once we are dead */
 		return -ENOMEM;
+	memcpy((*ret_view)->path, path, sizeof(path));
+	(*ret_view)->inode = wt_libc_stat(path, &st) ? 0 : (uint64_t)st.st_ino;
 	touch_ring((uint8_t *)map + header->cells_offset[WT_RING_CALLS],
 	           header->cell_count[WT_RING_CALLS] * WT_CELL_BYTES);
 	wt_store_release(&header->magic, WT_SEGMENT_MAGIC); /* the daemon reads it first */

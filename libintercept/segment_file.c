@@ -164,6 +164,47 @@ int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, u
 	return 0;
 }
 
+static int write_all(int fd, const uint8_t *bytes, uint64_t length, uint64_t offset)
+{
+	while (length) {
+		ssize_t n = pwrite(fd, bytes, length, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		bytes += n;
+		length -= (uint64_t)n;
+		offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+int wt_segment_file_copy(const struct wt_segment_header *header)
+{
+	const uint8_t *map = (const uint8_t *)header;
+	uint64_t after_magic = sizeof(header->magic);
+	char path[WT_PATH_BYTES];
+	int err = segment_path(path, header->data_dir);
+	int fd;
+
+	if (err)
+		return err;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = fchmod(fd, 0600) ? -errno : -posix_fallocate(fd, 0, (off_t)header->file_bytes);
+	if (!err)
+		err = write_all(fd, map + after_magic, header->file_bytes - after_magic,
+		                after_magic);
+	if (!err) /* last, as ever */
+		err = write_all(fd, map, after_magic, 0);
+	close(fd);
+	if (err)
+		unlink(path);
+	return err;
+}
+
 void wt_segment_file_view(void *map, struct wt_view *view)
 {
 	const struct wt_segment_header *header = map;

@@ -194,7 +194,7 @@ static void at_exit(void)
 		return;
 	wt_ranges_finish(view);
 	wt_cupti_finish(); /* says when it finished, unless the last flush took too long */
-	wt_leave_container(view);
+	wt_leave_process(view);
 }
 
 /* A child inherits both the registered handler and the fact that it is registered. */

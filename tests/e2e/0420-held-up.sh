@@ -64,6 +64,54 @@ has_all() { [ "$(of unlinked "SELECT state, launches_stored FROM loss")" = "fini
 ok "and all of it is stored" until_true has_all
 is "$(of unlinked "SELECT launches_attempted, kernels, unexplained FROM loss")" "900|900|0" "nothing is missing"
 
+# Nobody has it open: before any daemon came, and once it was killed. At its end the program writes what is
+# left into a new file.
+stop_daemon
+go_on() { # NAME: a program whose segment goes after 300 launches or more, then the daemon that comes
+  before=$(ls "$shm"/*.seg)
+  rm "$before"
+  wait "$program"
+  is "$?|$(cat "$work/err")" "0|" "$1: the program ends well, and says nothing"
+  ok "$1: there is another segment" test -n "$(find "$shm" -name '*.seg' ! -name "$(basename "$before")")"
+  is "$(find "$shm" -name '*.seg' -printf '%m\n')" 600 "$1: for its owner alone"
+  "$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+  settle
+  is "$(of "$1" "SELECT count(*), state, launches_attempted, launches_stored, kernels, unexplained FROM loss")" "1|finished|900|900|900|0" \
+    "$1: all of it is stored, once"
+}
+export WAVETAP_SPAWN=0
+has_segment() { [ -n "$(find "$shm" -name '*.seg')" ]; }
+LD_PRELOAD=$library WAVETAP_RUN=unseen "$app" --launches 900 --rate 450 >"$work/out" 2>"$work/err" &
+program=$!
+ok "unseen: it has a segment" until_true has_segment
+go_on unseen
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+until_true is_served
+LD_PRELOAD=$library WAVETAP_RUN=orphan "$app" --launches 900 --rate 300 >"$work/out" 2>"$work/err" &
+program=$!
+has_orphan() { [ "$(of orphan "SELECT launches_stored > 50 FROM loss")" = 1 ]; }
+ok "orphan: some launches are stored" until_true has_orphan
+kill -9 "$(daemon_pid)"
+go_on orphan
+# One that is stopped has it open, and finds the new one beside it: what is in both is stored once.
+"$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
+until_true is_served
+LD_PRELOAD=$library WAVETAP_RUN=both "$app" --launches 900 --rate 300 >"$work/out" 2>"$work/err" &
+program=$!
+has_both() { [ "$(of both "SELECT launches_stored > 50 FROM loss")" = 1 ]; }
+ok "both: some launches are stored" until_true has_both
+daemon=$(daemon_pid)
+kill -STOP "$daemon"
+rm "$shm"/*.seg
+wait "$program"
+is "$?|$(find "$shm" -name '*.seg' | wc -l)" "0|1" "both: the program ends well, and there is another segment"
+kill -CONT "$daemon"
+settle
+is "$(of both "SELECT count(*), state, launches_attempted, launches_stored, kernels, unexplained, (SELECT count(*) FROM launch_call) FROM loss")" \
+  "1|finished|900|900|900|0|900" "both: all of it is stored, once"
+unset WAVETAP_SPAWN
+start_daemon
+
 # ---- readers that hold a snapshot, and somebody who locks the file
 LD_PRELOAD=$library WAVETAP_RUN=held "$app" --launches 1500 --rate 500 >"$work/out" 2>&1 &
 program=$!
