@@ -92,8 +92,8 @@ wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
 
-TESTS += tests/unit/test_json.sh
-EXTRA_DIST += tests/unit/test_json.sh
+TESTS += tests/unit/test_json.sh tests/unit/test_names.sh
+EXTRA_DIST += tests/unit/test_json.sh tests/unit/test_names.sh
 check_PROGRAMS += tests/unit/json_schema
 tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
 

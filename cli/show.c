@@ -203,22 +203,43 @@ static char *same_function(sqlite3 *db, const char *function, int *ret_rc)
 	return sqlite3_str_finish(list);
 }
 
-/* A word for a shell, quoted where it must be. */
+/* A word for a shell, quoted where it must be; what is not printable ASCII by its bytes, for bash and the
+ * like. */
 static void append_word(sqlite3_str *text, const char *word)
 {
+	bool is_ascii = true;
+
 	if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	                               "0123456789_-./=:,+@%")] == '\0') {
 		sqlite3_str_appendf(text, "%s", word);
 		return;
 	}
-	sqlite3_str_appendchar(text, 1, '\'');
+	for (const char *at = word; *at; at++)
+		is_ascii &= *at >= ' ' && *at <= '~';
+	sqlite3_str_appendall(text, is_ascii ? "'" : "$'");
 	for (; *word; word++) {
-		if (*word == '\'')
+		if (is_ascii && *word == '\'')
 			sqlite3_str_appendall(text, "'\\''");
+		else if (!is_ascii &&
+		         (*word < ' ' || *word > '~' || *word == '\'' || *word == '\\'))
+			sqlite3_str_appendf(text, "\\x%02x", (unsigned char)*word);
 		else
 			sqlite3_str_appendchar(text, 1, *word);
 	}
 	sqlite3_str_appendchar(text, 1, '\'');
+}
+
+/* A command as the kernel tells it, with blanks between its words. */
+static void append_words(sqlite3_str *text, const char *command)
+{
+	char *copy = strdup(command), *save = NULL;
+
+	for (char *word = copy ? strtok_r(copy, " ", &save) : NULL; word;
+	     word = strtok_r(NULL, " ", &save)) {
+		sqlite3_str_appendchar(text, 1, ' ');
+		append_word(text, word);
+	}
+	free(copy);
 }
 
 /*
@@ -260,8 +281,9 @@ static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 
 		sqlite3_str_appendall(text, "ncu --kernel-name ");
 		append_word(text, function);
-		sqlite3_str_appendf(text, " --launch-skip %lld --launch-count 1 -- %s",
-		                    (long long)sqlite3_column_int64(s, 0), command ? command : "");
+		sqlite3_str_appendf(text, " --launch-skip %lld --launch-count 1 --",
+		                    (long long)sqlite3_column_int64(s, 0));
+		append_words(text, command ? command : "");
 		show->ncu = sqlite3_str_finish(text);
 		rc = show->ncu ? 0 : -ENOMEM;
 	}
