@@ -69,9 +69,13 @@ unsigned wt_run_hash(const struct wt_daemon *daemon, const char *key)
 static int has_key(const struct wt_daemon *daemon, const char *path, const char *key)
 {
 	char found[WT_RUN_KEY_BYTES], place[sizeof(daemon->place)], error[WT_DB_ERROR_BYTES];
+	struct stat status;
 	sqlite3 *db;
-	int err = wt_db_open(path, &db, error);
+	int err;
 
+	if (lstat(path, &status) || !S_ISREG(status.st_mode))
+		return -EINVAL; /* a link may lead anywhere: not ours to write to */
+	err = wt_db_open(path, &db, error);
 	if (err)
 		return err;
 	err = wt_db_meta(db, "run_key", found, sizeof(found)) && !strcmp(found, key) &&

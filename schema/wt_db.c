@@ -321,6 +321,14 @@ static bool set_journal(sqlite3 *db, const char *path)
 	return is_wal;
 }
 
+/* A link under the name of a run file leads who knows where: nothing is written through it. */
+static bool is_written_elsewhere(const char *path)
+{
+	struct stat status;
+
+	return !lstat(path, &status) && !S_ISREG(status.st_mode);
+}
+
 /* `is_private`: nobody else reads it before it is whole, and nobody keeps it if it never is. */
 static int open_write(const char *path, bool create, bool is_private, sqlite3 **ret_db,
                       bool *ret_is_wal, char error[WT_DB_ERROR_BYTES])
@@ -334,6 +342,10 @@ static int open_write(const char *path, bool create, bool is_private, sqlite3 **
 	if (create && stat(path, &status) == 0 && status.st_size > 0) {
 		snprintf(error, WT_DB_ERROR_BYTES, "%s: exists already", path);
 		return -EEXIST;
+	}
+	if (is_written_elsewhere(path)) {
+		snprintf(error, WT_DB_ERROR_BYTES, "%s: no regular file: not written to", path);
+		return -EINVAL;
 	}
 	code = sqlite3_open_v2(path, &db, flags, NULL);
 	if (code == SQLITE_OK) {
