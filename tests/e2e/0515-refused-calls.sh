@@ -53,6 +53,26 @@ for call in ftruncate unlink unlinkat flock; do
   is "$(for file in "$data"/runs/*.db; do sqlite3 "$file" "SELECT sum(launches_stored) FROM loss"; done | sort -n | tr '\n' ' ')" "50 60 " \
     "$call refused to the daemon: the next one has the launches of both"
 done
+
+# A process that is killed at any of them leaves nothing behind for good: neither a segment half made, nor a
+# count that doesn't add up.
+"$top_builddir/wavetapd" --idle 60 >/dev/null 2>&1
+killed=0
+for call in $("$refuse" list); do
+  WAVETAP_RUN="killed:$call" ODD_PRELOAD=$library timeout -k 1 60 "$refuse" "$call" kill "$app" --launches 60 --threads 2 \
+    >"$work/tap.out" 2>&1
+  [ $? = 0 ] || killed=$((killed + 1))
+done
+ok "killed at a call: $killed of $("$refuse" list | wc -l)" test "$killed" -ge 8
+tries=0
+while [ -n "$(find "$shm" -name '*.seg')" ] && [ "$tries" -lt 300 ]; do
+  tries=$((tries + 1))
+  sleep 0.1
+done
+is "$(find "$shm" -name '*.seg')" "" "killed at any call: no segment stays"
+kill "$("$wavetap" status --json | grep -o '"pid": *[0-9]*' | head -n 1 | tr -dc '0-9')"
+settle
+check_books
 sed 's/^/# log: /' "$data/wavetapd.log" 2>/dev/null
 is "$(ls "$shm")" "" "shared memory is clean"
 done_testing

@@ -2,7 +2,7 @@
  * odd_refuse.c - runs a program in which one system call is refused, as a sandbox's filter does.
  *
  *	odd_refuse list                          the names it knows
- *	odd_refuse NAME ERRNO PROGRAM [ARGUMENT...]
+ *	odd_refuse NAME ERRNO|kill PROGRAM [ARGUMENT...]
  *
  * 77: no filter can be set here, or there is no such call on this processor.
  */
@@ -62,7 +62,7 @@ static const struct {
 #define PROCESSOR 0
 #endif
 
-static int refuse(unsigned number, unsigned argument, unsigned bits, unsigned error)
+static int refuse(unsigned number, unsigned argument, unsigned bits, unsigned answer)
 {
 	const unsigned at = offsetof(struct seccomp_data, args) + 8 * argument;
 	struct sock_filter filter[] = {
@@ -72,7 +72,7 @@ static int refuse(unsigned number, unsigned argument, unsigned bits, unsigned er
 	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
 	        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at),
 	        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, bits ? 1 : 0),
-	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+	        BPF_STMT(BPF_RET | BPF_K, answer),
 	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
@@ -85,6 +85,7 @@ static int refuse(unsigned number, unsigned argument, unsigned bits, unsigned er
 int main(int argc, char **argv)
 {
 	const char *preload = getenv("ODD_PRELOAD");
+	unsigned answer;
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (argc == 2 && !strcmp(argv[1], "list")) {
@@ -95,8 +96,9 @@ int main(int argc, char **argv)
 			continue;
 		if (preload)
 			setenv("LD_PRELOAD", preload, 1);
-		if (!PROCESSOR || refuse(calls[i].number, calls[i].argument, calls[i].bits,
-		                         (unsigned)atoi(argv[2])))
+		answer = strcmp(argv[2], "kill") ? SECCOMP_RET_ERRNO | (unsigned)atoi(argv[2])
+		                                 : SECCOMP_RET_KILL_PROCESS;
+		if (!PROCESSOR || refuse(calls[i].number, calls[i].argument, calls[i].bits, answer))
 			return 77;
 		execv(argv[3], argv + 3);
 		return 76;
