@@ -27,10 +27,8 @@
 
 /* How many bytes the file may have: 0 = too few to be of use. Beyond the limit on file sizes
  * the kernel would kill the application (SIGXFSZ). */
-static uint64_t choose_bytes(enum wt_producer_type producer, uint64_t bytes)
+static uint64_t choose_bytes(const char *setting, uint64_t bytes)
 {
-	const char *setting =
-	        producer == WT_PRODUCER_APPLICATION ? secure_getenv("WAVETAP_SHM_BYTES") : NULL;
 	struct rlimit limit;
 	struct statvfs fs;
 
@@ -109,9 +107,32 @@ static int reserve(int fd, uint64_t *bytes)
 	return -err;
 }
 
+/*
+ * The ranks of a job start at once, and each found all of it free: shrink to our share of what was left,
+ * so that together they don't take what the job itself needs. A group more is no matter.
+ */
+static int leave_share(int fd, uint64_t *bytes)
+{
+	struct statvfs fs;
+
+	while (!fstatvfs(fd, &fs)) {
+		uint64_t share =
+		        ((uint64_t)fs.f_bavail * fs.f_frsize + *bytes) / WT_SEGMENT_FREE_SHARE;
+
+		if (*bytes <= share + WT_GROUP_BYTES)
+			return 0;
+		*bytes = share - share % WT_GROUP_BYTES;
+		if (*bytes < WT_SEGMENT_BYTES_MIN)
+			return -ENOSPC;
+		if (ftruncate(fd, (off_t)*bytes))
+			return -errno;
+	}
+	return 0;
+}
+
 /* Makes and maps the file. 0 and the mapping, or -errno and nothing left behind. */
-static int make_file(const char *data_dir, uint64_t *bytes, char path[WT_PATH_BYTES],
-                     void **ret_map)
+static int make_file(const char *data_dir, bool is_size_given, uint64_t *bytes,
+                     char path[WT_PATH_BYTES], void **ret_map)
 {
 	void *map = MAP_FAILED;
 	int err = segment_path(path, data_dir);
@@ -123,6 +144,8 @@ static int make_file(const char *data_dir, uint64_t *bytes, char path[WT_PATH_BY
 	if (fd < 0)
 		return -errno;
 	err = fchmod(fd, 0600) ? -errno : reserve(fd, bytes);
+	if (!err && !is_size_given)
+		err = leave_share(fd, bytes);
 	if (!err) {
 		map = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 		err = map == MAP_FAILED ? -errno : 0;
@@ -143,14 +166,16 @@ static int make_file(const char *data_dir, uint64_t *bytes, char path[WT_PATH_BY
 int wt_segment_file_make(const char *data_dir, enum wt_producer_type producer, uint64_t bytes,
                          char ret_path[WT_PATH_BYTES], void **ret_map)
 {
+	const char *setting =
+	        producer == WT_PRODUCER_APPLICATION ? secure_getenv("WAVETAP_SHM_BYTES") : NULL;
 	struct wt_segment_header *header;
 	void *map = NULL;
 	int err;
 
-	bytes = choose_bytes(producer, bytes);
+	bytes = choose_bytes(setting, bytes);
 	if (!bytes)
 		return -ENOSPC;
-	err = make_file(data_dir, &bytes, ret_path, &map);
+	err = make_file(data_dir, setting && setting[0], &bytes, ret_path, &map);
 	if (err || !map)
 		return err ? err : -ENOMEM; /* 0 comes with a mapping */
 	header = map;

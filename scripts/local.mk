@@ -49,4 +49,4 @@ bench: all tests/bench/bench_daemon
 
 stress: all $(check_PROGRAMS)
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \
-		$(SHELL) $(top_srcdir)/scripts/stress.sh
+		$(SHELL) $(top_srcdir)/scripts/stress.sh $(STRESS)

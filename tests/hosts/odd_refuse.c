@@ -30,6 +30,7 @@ static const struct {
         {"ftruncate", SYS_ftruncate, 0, 0},
         {"fchmod", SYS_fchmod, 0, 0},
         {"statfs", SYS_statfs, 0, 0},
+        {"fstatfs", SYS_fstatfs, 0, 0},
         {"madvise", SYS_madvise, 0, 0},
         {"prlimit64", SYS_prlimit64, 0, 0},
         {"getrandom", SYS_getrandom, 0, 0},
