@@ -162,7 +162,7 @@ for mask in 000 077 777; do
   mkdir "$work/mode"
   (
     umask "$mask"
-    export WAVETAP_DIR="$work/mode/data" WAVETAP_RUN=mode
+    export WAVETAP_DIR="$work/mode/data" WAVETAP_RUN=mode WAVETAP_RECORD="$work/mode/recordings" WAVETAP_DEBUG="$work/mode/debug"
     LD_PRELOAD=$library "$app" --launches 2000 --rate 1000 >/dev/null 2>"$work/err" &
     program=$!
     until_true has_run
@@ -172,7 +172,7 @@ for mask in 000 077 777; do
   )
   settle
   sed 's/^/# /' "$work/modes"
-  ok "umask $mask: there are files of all kinds" sh -c 'grep -q " seg$" "$1" && grep -q " db$" "$1" && grep -q " sock$" "$1"' sh "$work/modes"
+  ok "umask $mask: there are files of all kinds" sh -c 'grep -q " seg$" "$1" && grep -q " db$" "$1" && grep -q " sock$" "$1" && grep -q "wtrec$" "$1" && grep -q "debug$" "$1"' sh "$work/modes"
   is "$(grep -vE '^([ds] 700|f 600) ' "$work/modes")" "" "umask $mask: for their owner alone"
   is "$(sqlite3 "$work"/mode/data/runs/*.db "SELECT launches_stored FROM loss")" 2000 "umask $mask: and recorded"
 done
