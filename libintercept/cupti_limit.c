@@ -45,10 +45,10 @@ static void limit_device_buffers(void)
 
 	if (!given)
 		return;
-	if (given < 0 && (!wt_cupti.get_attribute ||
-	                  wt_cupti.get_attribute(WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, &bytes,
-	                                         &now) ||
-	                  now != CUPTI_DEVICE_BUFFERS))
+	if (given < 0 &&
+	    (!wt_cupti.get_attribute ||
+	     wt_cupti.get_attribute(WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, &bytes, &now) ||
+	     now != CUPTI_DEVICE_BUFFERS))
 		return;
 	bytes = sizeof(limit);
 	result = wt_cupti.set_attribute(WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, &bytes, &limit);
