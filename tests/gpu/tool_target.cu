@@ -1,11 +1,14 @@
 /*
  * tool_target.cu [oob]: a program for debuggers and profilers to look at: 40 launches of two kernels, a
  * graph of 10 kernels replayed three times, one copy each way. Prints what it computed and how many
- * kernels ran. `oob`: one kernel writes a word behind its buffer, for memcheck to find.
+ * kernels ran; the names of its environment go to the file that TOOL_VARIABLES names. `oob`: one kernel writes a word behind its buffer, for memcheck to find.
  * Exit status: 0, or 3 after an error of CUDA's.
  */
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+
+#include <unistd.h>
 
 #define COUNT 4096
 #define LAUNCHES 40
@@ -61,6 +64,18 @@ static void replay(unsigned *values, cudaStream_t stream)
 		must(cudaGraphLaunch(exec, stream), "replay");
 }
 
+/* What a tool has set: before anything else, for it may be taken away again. */
+static void tell_variables(const char *path)
+{
+	FILE *file = path ? fopen(path, "w") : nullptr;
+
+	if (!file)
+		return;
+	for (char **variable = environ; *variable; variable++)
+		fprintf(file, "%.*s\n", (int)strcspn(*variable, "="), *variable);
+	fclose(file);
+}
+
 int main(int argc, char **argv)
 {
 	static unsigned values[COUNT];
@@ -68,6 +83,7 @@ int main(int argc, char **argv)
 	unsigned *on_device = nullptr, sum = 0;
 	cudaStream_t stream;
 
+	tell_variables(getenv("TOOL_VARIABLES"));
 	must(cudaMalloc(&on_device, sizeof(values)), "malloc");
 	must(cudaStreamCreate(&stream), "stream");
 	must(cudaMemcpy(on_device, values, sizeof(values), cudaMemcpyHostToDevice), "copy");
