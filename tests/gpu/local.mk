@@ -32,17 +32,18 @@ EXTRA_DIST += \
 	tests/gpu/long_graph.cu \
 	tests/gpu/long_run.py \
 	tests/gpu/measured.py \
-	tests/gpu/pair_ratio.py \
 	tests/gpu/pm_cupti.h \
 	tests/gpu/pm_others.h \
 	tests/gpu/pm_probe.c \
 	tests/gpu/pm_work.h \
+	tests/gpu/print_rows.py \
 	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
 	tests/gpu/record.sh \
 	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
+	tests/gpu/sample_cost.py \
 	tests/gpu/sampled.sh \
 	tests/gpu/share/share_jax.py \
 	tests/gpu/share/share_proton.py \
@@ -59,5 +60,6 @@ EXTRA_DIST += \
 	tests/gpu/truth_measure.cuh \
 	tests/gpu/truth_modes.cuh \
 	tests/gpu/truth_phase.cuh \
+	tests/gpu/truth_storm.cuh \
 	tests/gpu/truth_streams.cuh \
 	tests/gpu/workers.py
