@@ -128,8 +128,7 @@ int main(int argc, char **argv)
 	int pairs = argc > 4 ? atoi(argv[4]) : 7;
 
 	if (argc < 3 || pairs < 1 || pairs > PAIRS_MAX) {
-		fprintf(stderr,
-		        "usage: bench_hook DRIVER LIBRARY [OTHER_LIBRARY [PAIRS]]\n");
+		fprintf(stderr, "usage: bench_hook DRIVER LIBRARY [OTHER_LIBRARY [PAIRS]]\n");
 		return 2;
 	}
 	if (getenv("BENCH_HOOK_CHILD"))

@@ -36,7 +36,8 @@ static void test_buckets(void)
 	is_i64(wt_cost_bucket(0), 0, "nothing");
 	is_i64(wt_cost_bucket(31), 0, "under the first octave");
 	is_i64(wt_cost_bucket(32), 1, "its beginning");
-	is_i64(wt_cost_bucket(WT_COST_LONG_NS - 1), WT_COST_BUCKETS - 2, "the last that is not long");
+	is_i64(wt_cost_bucket(WT_COST_LONG_NS - 1), WT_COST_BUCKETS - 2,
+	       "the last that is not long");
 	is_i64(wt_cost_bucket(WT_COST_LONG_NS), WT_COST_BUCKETS - 1, "the first that is long");
 	is_i64(wt_cost_bucket(UINT64_MAX), WT_COST_BUCKETS - 1, "the longest");
 	for (uint64_t ns = 0; ns < WT_COST_LONG_NS; ns += 1 + ns / 1000) {
@@ -125,7 +126,8 @@ static void test_edges(void)
 	is_i64(wt_cost_launches_ns(hook_time, 9900, 1010), 101000,
 	       "long ones stand for no others: 100 ns for each of 1,010");
 	hook_time[wt_cost_bucket(100)] = 0;
-	is_i64(wt_cost_launches_ns(hook_time, 0, 1000), WT_COST_UNKNOWN, "only long ones: not known");
+	is_i64(wt_cost_launches_ns(hook_time, 0, 1000), WT_COST_UNKNOWN,
+	       "only long ones: not known");
 	hook_time[1] = 1;
 	is_i64(wt_cost_launches_ns(hook_time, UINT64_MAX, UINT64_MAX), INT64_MAX,
 	       "absurd counts stay within int64");
@@ -141,12 +143,30 @@ static void test_budget(void)
 		const char *text;
 		int64_t ppm; /* -1: refused */
 	} cases[] = {
-	        {"2", 20000},    {"2%", 20000},   {"0.5", 5000},      {"0.0001", 1},
-	        {"100", 1000000}, {"off", 0},      {"0", 0},           {"", 0},
-	        {"12.3456", 123456}, {"5.", 50000}, {".5", 5000},      {"101", -1},
-	        {"100.0001", -1}, {"-1", -1},      {"2 %", -1},        {"2%%", -1},
-	        {"%", -1},       {".", -1},       {"two", -1},        {"1e2", -1},
-	        {"0.00001", -1}, {"1.2.3", -1},   {"99999999999", -1}, {" 2", -1},
+	        {"2", 20000},
+	        {"2%", 20000},
+	        {"0.5", 5000},
+	        {"0.0001", 1},
+	        {"100", 1000000},
+	        {"off", 0},
+	        {"0", 0},
+	        {"", 0},
+	        {"12.3456", 123456},
+	        {"5.", 50000},
+	        {".5", 5000},
+	        {"101", -1},
+	        {"100.0001", -1},
+	        {"-1", -1},
+	        {"2 %", -1},
+	        {"2%%", -1},
+	        {"%", -1},
+	        {".", -1},
+	        {"two", -1},
+	        {"1e2", -1},
+	        {"0.00001", -1},
+	        {"1.2.3", -1},
+	        {"99999999999", -1},
+	        {" 2", -1},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
