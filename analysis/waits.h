@@ -10,10 +10,11 @@
  * nobody is late. Counts that differ, or more than one in a hundred that don't lie at the same time, mean
  * several groups, or lost records: no waits then, rather than wrong ones.
  *
- * Why: each member's time in a step is what its own kernels took, the time without any, by cause, and
- * the rest in which only collectives ran. Steps are the same stretch of time for all, so whoever is
- * late has more of the former two than the others, by as much as it has less of the last. The step's
- * excess of a member is that difference, class by class, to the mean of the others.
+ * Why: each member's time in a step is what its kernels but collectives took, and the time without any
+ * of these, by cause (gap.h), as if collectives were no kernels: while a member waits in one, its host
+ * may be slow, too. Steps are the same stretch of time for all, so whoever is late has more of what
+ * made it late than the others, who have waited meanwhile (dependency, sync, turnaround). The step's excess
+ * of a member is that difference, class by class, to the mean of the others.
  *
  * Pure: no I/O, no clock; any thread. wt_waits_find allocates 8 bytes a collective.
  */

@@ -152,6 +152,8 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 		return 0;
 	}
 	load->device->kernels++;
+	if (!rc && observer && observer->compute_gap && !kernel.is_collective)
+		rc = wt_ledger_compute_gap(load);
 	if (!rc && observer && observer->row)
 		rc = observer->row(observer->arg, load->device, row, kernel.is_collective);
 	return rc;
@@ -212,6 +214,9 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 	int rc;
 
 	load->device = device;
+	load->compute_end_ns = ledger->start_ns;
+	load->has_compute = false;
+	load->compute_tag = 0;
 	wt_map_fini(&load->stream_at); /* a stream is of one device */
 	load->stream_count = 0;
 	load->bucket_at = 0;

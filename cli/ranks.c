@@ -122,13 +122,25 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 	row->gaps++;
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		row->gap_sm_ns[cause] += gap->cause_ns[cause] * gap->device->sms;
-	return wt_ranks_spend_gap(arg, row, gap);
+	return 0;
+}
+
+static int on_compute_gap(void *arg, const struct wt_ledger_gap *gap)
+{
+	struct wt_rank_row *row = row_of(arg, gap->next->process_id, gap->device);
+
+	return row ? wt_ranks_spend_gap(arg, row, gap) : -ENOMEM;
 }
 
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks)
 {
 	return (struct wt_ledger_observer){
-	        .begin = on_begin, .row = on_row, .gap = on_gap, .share = on_share, .arg = ranks};
+	        .begin = on_begin,
+	        .row = on_row,
+	        .gap = on_gap,
+	        .compute_gap = on_compute_gap,
+	        .share = on_share,
+	        .arg = ranks};
 }
 
 /* ---- who they are */
