@@ -22,7 +22,7 @@ libwtanalysis_a_SOURCES = \
 
 analysis_tests = tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
 	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
-	tests/unit/test_sweep tests/unit/test_wave tests/unit/test_whatif
+	tests/unit/test_sweep tests/unit/test_waits tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
 tests_unit_test_evidence_SOURCES = tests/unit/test_evidence.c tests/tap.h
@@ -49,6 +49,8 @@ tests_unit_test_steps_SOURCES = tests/unit/test_steps.c tests/unit/steps_program
 tests_unit_test_steps_LDADD = libwtanalysis.a -lm
 tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/tap.h
 tests_unit_test_sweep_LDADD = libwtanalysis.a -lm
+tests_unit_test_waits_SOURCES = tests/unit/test_waits.c tests/tap.h
+tests_unit_test_waits_LDADD = libwtanalysis.a -lm
 tests_unit_test_wave_SOURCES = tests/unit/test_wave.c tests/tap.h
 tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h

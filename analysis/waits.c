@@ -154,6 +154,8 @@ int wt_waits_find(struct wt_wait *waits, size_t count, uint32_t member_count, in
 	}
 	found.ends_apart_ns = median(ends_ns, together);
 	free(ends_ns);
+	if (together >= WT_WAITS_ENDS_MIN && found.error_ns > WT_WAITS_ERROR_LEAST_NS)
+		found.error_ns = WT_WAITS_ERROR_LEAST_NS;
 	if (found.ends_apart_ns > found.error_ns)
 		found.error_ns = found.ends_apart_ns;
 	if (!found.collectives)
@@ -189,7 +191,9 @@ static bool is_latest(const struct wt_late_query *query, size_t member, size_t s
 /* Damaged times may sum beyond 64 bits: doubles until the end. */
 static int64_t whole(double ns)
 {
-	return ns > 9e18 ? INT64_MAX : ns < -9e18 ? INT64_MIN : (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
+	return ns > 9e18    ? INT64_MAX
+	       : ns < -9e18 ? INT64_MIN
+	                    : (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
 }
 
 void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_late *ret_late)
@@ -207,7 +211,8 @@ void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_l
 			const int64_t *ns = query->spent_ns[i * query->steps + step];
 
 			for (int k = 0; k < WT_LATE_MAX; k++)
-				excess_ns[k] += i == member ? (double)ns[k] : -(double)ns[k] / others;
+				excess_ns[k] +=
+				        i == member ? (double)ns[k] : -(double)ns[k] / others;
 		}
 	}
 	ret_late->late_ns = whole(late_ns);

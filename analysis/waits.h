@@ -30,6 +30,12 @@
 /* Of a hundred collectives so many may not lie at the same time before they are others. */
 #define WT_WAITS_APART_PERCENT_MAX 1
 #define WT_WAITS_NOBODY UINT32_MAX
+/*
+ * From so many on, the ends of collectives say how well the clocks of the devices agree, which is no matter of
+ * the CPU's clock; they are not trusted below this.
+ */
+#define WT_WAITS_ENDS_MIN 16
+#define WT_WAITS_ERROR_LEAST_NS 2000
 
 struct wt_wait {
 	int64_t kernel_id;
@@ -45,7 +51,7 @@ struct wt_waits {
 	int64_t apart; /* of these, not at the same time: nobody waits in them */
 	/* The median of last end less first end: what the clocks of the devices differ by, at most. */
 	int64_t ends_apart_ns;
-	int64_t error_ns; /* the greater of that and what was given */
+	int64_t error_ns; /* the greater of that and what was given, that at most ..ERROR_LEAST_NS */
 	const char *reason; /* why it is not known who waits; static text, or NULL */
 };
 

@@ -115,9 +115,9 @@ static void add_waits(struct wt_table *table, const struct wt_ranks *ranks,
 			wt_table_add_int(table, ns[i], wt_text_ns(text, ns[i]));
 	}
 	add_known(table, is_known && ranks->has_steps ? row->late.steps : -1);
-	wt_table_add_string(
-	        table, is_known && row->late.cause >= 0 ? wt_late_name(row->late.cause) : NULL,
-	        NULL);
+	wt_table_add_string(table,
+	                    is_known && row->late.cause >= 0 ? wt_late_name(row->late.cause) : NULL,
+	                    NULL);
 }
 
 static void add_row(struct wt_table *table, const struct wt_ranks *ranks,
@@ -204,8 +204,8 @@ static void print_excess(struct wt_phrase *line, const struct wt_rank_row *row)
 		is_told[most] = true;
 		name = most == WT_LATE_KERNELS ? row->late_kernel : NULL;
 		wt_phrase_add(line, "%s %s%s%s",
-		              most == WT_LATE_COPY_PAGEABLE ? "copy (pageable)" :
-		                                              wt_late_name(most),
+		              most == WT_LATE_COPY_PAGEABLE ? "copy (pageable)"
+		                                            : wt_late_name(most),
 		              wt_text_ns(a, late->excess_ns[most] / late->steps),
 		              name ? ", most in " : "", name ? name : "");
 	}
@@ -244,8 +244,9 @@ static void print_waits(struct wt_phrase *line, const struct wt_ranks *ranks)
 		return;
 	}
 	if (!member)
-		wt_phrase_add(line, "nobody was late by more than the clocks' error, %s, in %s"
-		                    " collectives",
+		wt_phrase_add(line,
+		              "nobody was late by more than the clocks' error, %s, in %s"
+		              " collectives",
 		              wt_text_ns(a, found->error_ns), wt_text_count(b, found->collectives));
 	else if (member->rank >= 0)
 		wt_phrase_add(line, "late: rank %" PRId64, member->rank);

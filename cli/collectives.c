@@ -98,8 +98,7 @@ static int load_waits(sqlite3 *db, struct loading *load)
 	if (rc)
 		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
-		uint32_t at =
-		        wt_map_get(&load->config_at, (uint64_t)sqlite3_column_int64(s, 1));
+		uint32_t at = wt_map_get(&load->config_at, (uint64_t)sqlite3_column_int64(s, 1));
 
 		if (at == WT_MAP_NONE)
 			continue;
@@ -175,7 +174,8 @@ int wt_collectives_load(sqlite3 *db, const struct wt_ledger *ledger,
 		                   (uint32_t)collectives->member_count, ledger->start_ns,
 		                   ledger->end_ns, 2 * ledger->clock_error_ns, &collectives->found);
 	if (!rc && collectives->member_count > 1 && !load.is_one_host)
-		collectives->found.reason = "they ran on several hosts, each with a clock of its own";
+		collectives->found.reason =
+		        "they ran on several hosts, each with a clock of its own";
 	if (!rc && !collectives->found.reason)
 		sum_up(collectives);
 	free(load.configs);

@@ -149,8 +149,7 @@ static void say_waits(const struct wt_collectives *comm, struct wt_finding *find
 	for (size_t i = 0; i < comm->member_count && i < RANKS_NAMED; i++) {
 		WT_EVIDENCE(finding, "%s", i ? ", " : "");
 		say_member(&comm->members[i], finding);
-		WT_EVIDENCE(finding, " %s",
-		            wt_text_ns(a, comm->members[i].waited_ns));
+		WT_EVIDENCE(finding, " %s", wt_text_ns(a, comm->members[i].waited_ns));
 	}
 	if (comm->member_count > RANKS_NAMED)
 		WT_EVIDENCE(finding, ", and %zu more", comm->member_count - RANKS_NAMED);
@@ -179,7 +178,9 @@ static void find(struct wt_diagnosing *work, struct wt_collectives *comm, double
 	WT_TITLE(finding, "collectives that no other kernel hides");
 	WT_EVIDENCE(finding, "SMs left idle while only collectives ran, of %s launches of them%s",
 	            wt_text_count(count, (int64_t)comm->count),
-	            comm->found.collectives && !comm->found.reason ? ", without the waiting for other ranks" : "");
+	            comm->found.collectives && !comm->found.reason
+	                    ? ", without the waiting for other ranks"
+	                    : "");
 	finding->explanation =
 	        "While gradients or activations travel, the SMs that the collective does not use "
 	        "could compute.";

@@ -120,8 +120,8 @@ static struct wt_gap_facts facts_of(const struct wt_ledger_loading *load, int64_
 
 		facts.entry_ns = next->call.entry_ns;
 		facts.return_ns = next->call.return_ns;
-		facts.is_same_graph_launch = wt_ledger_graph_tag(next) != 0 &&
-		                             before_tag == wt_ledger_graph_tag(next);
+		facts.is_same_graph_launch =
+		        wt_ledger_graph_tag(next) != 0 && before_tag == wt_ledger_graph_tag(next);
 		facts.has_dependency = has_dependency(load, next);
 		facts.profiler =
 		        wt_facts_find(load->facts, WT_FACT_PROFILER, next->process_id, thread);
@@ -139,8 +139,8 @@ int wt_ledger_compute_gap(struct wt_ledger_loading *load)
 
 	if (row->start_ns > load->compute_end_ns) {
 		const struct wt_gap_facts facts =
-		        facts_of(load, load->compute_end_ns, row->start_ns,
-		                 load->has_compute, load->compute_tag);
+		        facts_of(load, load->compute_end_ns, row->start_ns, load->has_compute,
+		                 load->compute_tag);
 		int64_t ns[WT_GAP_CAUSE_MAX] = {0};
 		const struct wt_ledger_gap seen = {load->device, row, load->next_at, &facts, ns};
 
@@ -163,8 +163,8 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 	struct wt_ledger_kernel *owner =
 	        next ? &load->ledger->kernels[load->next_at] : &load->ledger->after_last;
 	const struct wt_gap_facts facts =
-	        facts_of(load, gap->start_ns, gap->end_ns,
-	                 gap->before_id != WT_SWEEP_NO_KERNEL, gap->before_tag);
+	        facts_of(load, gap->start_ns, gap->end_ns, gap->before_id != WT_SWEEP_NO_KERNEL,
+	                 gap->before_tag);
 	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
 	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
 

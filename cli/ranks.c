@@ -134,13 +134,12 @@ static int on_compute_gap(void *arg, const struct wt_ledger_gap *gap)
 
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks)
 {
-	return (struct wt_ledger_observer){
-	        .begin = on_begin,
-	        .row = on_row,
-	        .gap = on_gap,
-	        .compute_gap = on_compute_gap,
-	        .share = on_share,
-	        .arg = ranks};
+	return (struct wt_ledger_observer){.begin = on_begin,
+	                                   .row = on_row,
+	                                   .gap = on_gap,
+	                                   .compute_gap = on_compute_gap,
+	                                   .share = on_share,
+	                                   .arg = ranks};
 }
 
 /* ---- who they are */
@@ -200,9 +199,9 @@ static int wait_exposed(struct wt_ranks *ranks, struct wt_rank_row *row, uint32_
 	row->wait_exposed_ns = 0;
 	for (size_t i = 0; i < collectives->count; i++) {
 		const struct wt_wait *one = &collectives->waits[i];
-		int64_t start_ns = one->start_ns > ranks->ledger->start_ns ?
-		                           one->start_ns :
-		                           ranks->ledger->start_ns;
+		int64_t start_ns = one->start_ns > ranks->ledger->start_ns
+		                           ? one->start_ns
+		                           : ranks->ledger->start_ns;
 		struct wt_interval *wait;
 
 		if (one->member != member || one->wait_until_ns <= start_ns)

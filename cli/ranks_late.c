@@ -180,8 +180,8 @@ int wt_ranks_spend_gap(struct wt_ranks *ranks, struct wt_rank_row *row,
 
 	if (!rc)
 		rc = load_pageable(ranks, row->device_id);
-	for (size_t step = step_after(ranks, gap->facts->start_ns);
-	     !rc && step < ranks->step_count; step++) {
+	for (size_t step = step_after(ranks, gap->facts->start_ns); !rc && step < ranks->step_count;
+	     step++) {
 		int64_t ns[WT_GAP_CAUSE_MAX] = {0}, *spent_ns = row->spent_ns[step];
 		int64_t pageable_ns;
 
@@ -190,8 +190,7 @@ int wt_ranks_spend_gap(struct wt_ranks *ranks, struct wt_rank_row *row,
 		if (!cut(ranks, step, &part.start_ns, &part.end_ns))
 			break;
 		wt_gap_classify(&part, ns);
-		pageable_ns =
-		        wt_intervals_overlap_ns(&ranks->pageable, part.start_ns, part.end_ns);
+		pageable_ns = wt_intervals_overlap_ns(&ranks->pageable, part.start_ns, part.end_ns);
 		if (pageable_ns > ns[WT_GAP_COPY])
 			pageable_ns = ns[WT_GAP_COPY];
 		ns[WT_GAP_COPY] -= pageable_ns;
