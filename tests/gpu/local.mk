@@ -48,4 +48,5 @@ EXTRA_DIST += \
 	tests/gpu/truth_measure.cuh \
 	tests/gpu/truth_modes.cuh \
 	tests/gpu/truth_phase.cuh \
-	tests/gpu/truth_streams.cuh
+	tests/gpu/truth_streams.cuh \
+	tests/gpu/two_gpus.py tests/gpu/two_gpus.sh tests/gpu/two_gpus_check.py

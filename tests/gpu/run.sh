@@ -9,11 +9,13 @@
 #   WAVETAP_GPU_LIMIT_S      seconds any one command may take; default 240
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
+#   WAVETAP_GPU_TWO_STEPS    steps of each phase of two-gpus; default 24
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
 # preload-vs-run ranks cost sampled profiled train-sampled train-profiled sample-cost; all of them by
-# default; and, only if named, record: recordings for tests/data into $OUT/recordings. Each workload
+# default; and, only if named, record: recordings for tests/data into $OUT/recordings, and two-gpus: two ranks on two
+# GPUs, one late (recordings, too, and the table $OUT/two-gpus.md). Each workload
 # runs under plain LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a
 # data directory of its own; those from `sampled` on under `wavetap run` with --sample or --profile.
 # README.md says what a section checks.
@@ -23,7 +25,7 @@ set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost sampled profiled train-sampled train-profiled sample-cost"
-MORE_SECTIONS=record
+MORE_SECTIONS='record two-gpus'
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 run_options=
@@ -349,6 +351,7 @@ section_nvtx() {
 . "$here/coverage.sh"
 . "$here/record.sh"
 . "$here/sampled.sh"
+. "$here/two_gpus.sh"
 
 run_section() {
   case $1 in
@@ -368,6 +371,7 @@ run_section() {
     preload-vs-run) section_preload_vs_run ;;
     ranks) section_ranks ;;
     record) section_record ;;
+    two-gpus) section_two_gpus ;;
     sampled) section_sampled ;;
     profiled) section_profiled ;;
     train-sampled) section_train_sampled ;;
