@@ -134,6 +134,9 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .wave_max_sm_ns = row->wave_max_sm_ns,
 	        .sms = wt_sweep_occupied_sms(row->config_sms, load->device->sms,
 	                                     row->resident_blocks, row->blocks),
+	        .blocks = row->blocks > 0 && row->blocks <= INT32_MAX ? (uint32_t)row->blocks : 0,
+	        .blocks_per_sm = wt_sweep_blocks_per_sm(row->config_sms, load->device->sms,
+	                                                row->resident_blocks),
 	        .is_judged = row->is_judged,
 	        .is_collective = load->is_collective[load->next_at],
 	};

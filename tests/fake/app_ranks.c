@@ -136,12 +136,23 @@ static void read_options(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (c) {
-		case 'm': opt.meet = optarg; break;
-		case 's': opt.steps = atoi(optarg); break;
-		case 'l': opt.late = atoi(optarg); break;
-		case 'b': opt.by = optarg; break;
-		case 'u': opt.late_ns = atoll(optarg) * 1000; break;
-		default: exit(2);
+		case 'm':
+			opt.meet = optarg;
+			break;
+		case 's':
+			opt.steps = atoi(optarg);
+			break;
+		case 'l':
+			opt.late = atoi(optarg);
+			break;
+		case 'b':
+			opt.by = optarg;
+			break;
+		case 'u':
+			opt.late_ns = atoll(optarg) * 1000;
+			break;
+		default:
+			exit(2);
 		}
 	}
 	opt.rank = atoi(getenv("RANK") ? getenv("RANK") : "0");
