@@ -9,15 +9,15 @@ steps=12
 
 job() { # NAME RANKS LATE BY US: each rank a process; again if the machine was too busy for their appointments
   name=$1 size=$2
-  tries=0
+  attempt=0
   while :; do
-    tries=$((tries + 1))
-    export WAVETAP_RUN="$name-$tries" WORLD_SIZE="$size" WTFAKE_DEVICES="$size"
+    attempt=$((attempt + 1))
+    export WAVETAP_RUN="$name-$attempt" WORLD_SIZE="$size" WTFAKE_DEVICES="$size"
     rm -f "$work/meet" "$work"/truth.*
     rank=0 pids='' failed=0
     while [ "$rank" -lt "$size" ]; do
       RANK=$rank WTFAKE_TRUTH="$work/truth.$rank" tap "$top_builddir/tests/fake/app_ranks" --meet "$work/meet" --steps $steps \
-        --late "$3" --by "$4" --us "$5" >"$work/out.$rank" 2>"$work/err.$rank" &
+        --late "$3" --by "$4" --us "$5" --span $((50 << attempt)) >"$work/out.$rank" 2>"$work/err.$rank" &
       pids="$pids $!"
       rank=$((rank + 1))
     done
@@ -25,7 +25,7 @@ job() { # NAME RANKS LATE BY US: each rank a process; again if the machine was t
       wait "$pid" || failed=$?
     done
     settle
-    [ "$failed" = 3 ] && [ "$tries" -lt 5 ] || break
+    if [ "$failed" != 3 ] || [ "$attempt" -ge 5 ]; then break; fi
   done
   is "$failed$(cat "$work"/err.*)" 0 "$name: the job ran"
   is "$(sql "SELECT count(*), group_concat(rank) FROM (SELECT rank FROM process ORDER BY rank)")" \
@@ -74,7 +74,7 @@ caused_by() { # RANK CAUSE: planted ns from the rank's output
     WHERE value ->> 'process_id' = j ->> '\$.slowest_process_id') FROM d")" "$1" "$name: and is called the slowest"
   of=$(json "$work/steady.json" "SELECT j ->> '\$.late_of_steps' FROM d")
   was=$(late "v ->> 'steps'")
-  ok "$name: in $was of $of steps" test "$of" -ge $((steps - 3)) -a $((was * 100)) -ge $((of * 75))
+  ok "$name: in $was of $of steps" test "$of" -ge $((steps - 3)) -a $((was * 100)) -ge $((of * 60))
   # Of those steps; the machine adds what it likes to any rank.
   excess=$(late "v ->> '\$.excess_ns.$2'")
   ok "$name: $excess ns more of it, $planted planted in $steps steps" \
@@ -83,19 +83,19 @@ caused_by() { # RANK CAUSE: planted ns from the rank's output
   ok "$name: in words" grep -q "^late: rank $1  the others waited .* the latest in $was of $of steps" "$work/text"
 }
 
-job host 3 1 host 8000
+job host 3 1 host 20000
 waits_are_true 3
 caused_by 1 host
-job kernel 2 0 kernel 8000
+job kernel 2 0 kernel 20000
 waits_are_true 2
 caused_by 0 kernels
 is "$(late "v ->> 'kernel'")" ranks_load "kernel: which of its kernels took longer"
 ok "kernel: in words" grep -q '^  it had more than the others of, in such a step: *kernels .*, most in ranks_load' "$work/text"
-job copy 2 1 copy 8000
+job copy 2 1 copy 20000
 waits_are_true 2
 caused_by 1 copy_pageable
 ok "copy: in words" grep -q '^  it had more than the others of, in such a step: *copy (pageable) ' "$work/text"
-job none 2 -1 none 8000
+job none 2 -1 none 20000
 waits_are_true 2
 # Of one rank alone nothing follows.
 "$wavetap" ranks --rank 0 --json >"$work/one.json"

@@ -2,14 +2,14 @@
  * app_ranks.c - one rank of a job whose ranks meet in a collective each step, and one is late.
  *
  *	RANK=R WORLD_SIZE=N app_ranks --meet FILE [--steps S] [--late RANK] [--by none|host|kernel|copy] [--us U]
+ *		[--span MS]
  *
  * FILE, empty at first, is shared by the ranks. In each step they begin together; then a few kernels and
- * the collective, which ends for all of them at a time that is fixed when the step begins, and an
- * optimizer's kernel after it. The late rank first sleeps for U microseconds, or its first kernel takes
+ * the collective, which ends for all of them MS (60) after the step began, and an optimizer's kernel after it. The late rank first sleeps for U microseconds, or its first kernel takes
  * that much longer, or it copies from pageable memory what takes that long at 2 bytes per ns. On the simulated GPU only. Prints
  * "rank R late_ns NS": what was planted, by its own clock or as asked for. One thread.
  *
- * Exit status: 3 if a rank came after the collective should have ended (a busy machine): run it again.
+ * Exit status: 3 if a rank came after the collective should have ended (a busy machine): run it again, with more.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -24,7 +24,6 @@
 #include "tests/fake/app_driver.h"
 
 #define WORK_NS 300000
-#define STEP_NS 60000000 /* from a step's beginning to the collective's end */
 #define LEAST_NS 1000000 /* of the collective, for the last to come */
 #define COPY_BYTES_PER_NS 2
 #define WORKS 4
@@ -50,8 +49,8 @@ struct meeting {
 static struct {
 	const char *meet, *by;
 	int steps, late, rank, size;
-	int64_t late_ns;
-} opt = {.by = "none", .steps = 12, .late = -1, .late_ns = 5000000};
+	int64_t late_ns, step_ns;
+} opt = {.by = "none", .steps = 12, .late = -1, .late_ns = 5000000, .step_ns = 60000000};
 
 static int64_t now_ns(void)
 {
@@ -128,10 +127,13 @@ static int64_t be_late(wtcu_deviceptr device, const void *host, int64_t *planted
 
 static void read_options(int argc, char **argv)
 {
-	static const struct option options[] = {
-	        {"meet", required_argument, NULL, 'm'}, {"steps", required_argument, NULL, 's'},
-	        {"late", required_argument, NULL, 'l'}, {"by", required_argument, NULL, 'b'},
-	        {"us", required_argument, NULL, 'u'},   {0}};
+	static const struct option options[] = {{"meet", required_argument, NULL, 'm'},
+	                                        {"steps", required_argument, NULL, 's'},
+	                                        {"late", required_argument, NULL, 'l'},
+	                                        {"by", required_argument, NULL, 'b'},
+	                                        {"us", required_argument, NULL, 'u'},
+	                                        {"span", required_argument, NULL, 'p'},
+	                                        {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -150,6 +152,9 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'u':
 			opt.late_ns = atoll(optarg) * 1000;
+			break;
+		case 'p':
+			opt.step_ns = atoll(optarg) * 1000000;
 			break;
 		default:
 			exit(2);
@@ -198,7 +203,7 @@ int main(int argc, char **argv)
 		for (int i = 0; i < WORKS; i++)
 			run(work[i], 264, WORK_NS + (i ? 0 : longer_ns));
 		APP_CHECK(app.ctx_sync());
-		left_ns = atomic_load(&meeting->base_ns) + STEP_NS - now_ns();
+		left_ns = atomic_load(&meeting->base_ns) + opt.step_ns - now_ns();
 		too_late += left_ns < LEAST_NS;
 		run(collective, 24, left_ns < LEAST_NS ? LEAST_NS : left_ns);
 		run(update, 132, WORK_NS);

@@ -40,7 +40,7 @@ two_gpus_judge() {
   cat "$3.same.txt"
   judge two-gpus "$2" "$1: loss" "$3.loss" "$python" "$here/reconcile.py" "$3.d"
   judge two-gpus "$2" "$1: late" "$3.late" "$python" "$here/two_gpus_check.py" late "$build/wavetap" "$3.out" "$3.d" \
-    --table "$two_table"
+    --table "$two_table" --label "$1, $2"
   cat "$3.late.txt"
   judge two-gpus "$2" "$1: ledger" "$3.ledger" "$python" "$here/two_gpus_check.py" ledger "$build/wavetap" "$3.out" "$3.d"
   cat "$3.ledger.txt"

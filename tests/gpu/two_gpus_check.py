@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What wavetap says of two_gpus.py, against what that planted.
 
-  two_gpus_check.py late WAVETAP OUT RUN [--table FILE]   a row for each phase; appended to FILE, too
+  two_gpus_check.py late WAVETAP OUT RUN [--table FILE] [--label L]  a row for each phase; appended to FILE, too
   two_gpus_check.py ledger WAVETAP OUT RUN                comm apart, no underfill of collectives, kernels beside them
   two_gpus_check.py same BARE OUT                         losses and torch.profiler's counts, both ranks
   two_gpus_check.py samplers RUN                          both devices sampled
@@ -135,7 +135,7 @@ def late(arguments):
   for name, ranks in found.items():
     answer = ask(arguments.wavetap, "ranks", run, *window(start_ns, ranks))
     cells, wrong = judge_phase(name, ranks, answer, usual)
-    rows.append([losses[0]["mode"] if losses else "?", *cells])
+    rows.append([arguments.label or (losses[0]["mode"] if losses else "?"), *cells])
     problems += [f"{name}: {text}" for text in wrong]
     if name == "none":
       usual = answer
@@ -241,6 +241,7 @@ def main():
       command.add_argument(operand)
     if name == "late":
       command.add_argument("--table", help="Markdown rows are appended to it")
+      command.add_argument("--label", help="what the rows call the work; default its mode")
   command = commands.add_parser("same")
   command.set_defaults(function=same)
   command.add_argument("bare")
