@@ -1,6 +1,7 @@
 # libintercept/local-cupti.mk: the CUPTI side of libwavetap.so
 wt_profile_sources = \
 	libintercept/profile.c \
+	libintercept/profile_flush.c \
 	libintercept/profile_gate.c \
 	libintercept/profile_range.c \
 	libintercept/profile_session.c \
