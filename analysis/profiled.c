@@ -20,7 +20,6 @@
 #define SLOPE_ERROR_MAX 0.03
 #define SLOPE_SPREAD_MIN 4.0 /* longest by shortest */
 
-
 /* ---- sums */
 
 void wt_profiled_add(struct wt_profiled_sums *sums, double active_sum, double elapsed)
@@ -133,7 +132,8 @@ struct cycles {
 	double of_launch, doubt;
 };
 
-static struct cycles cycles_of(const struct wt_profiled_sums *sums, const struct wt_profiled_clock *clock)
+static struct cycles cycles_of(const struct wt_profiled_sums *sums,
+                               const struct wt_profiled_clock *clock)
 {
 	double f = clock->cycles_per_ns, in_line = f * wt_profiled_duration_ns(sums), beyond;
 	double alone = sums->elapsed / (double)sums->launches - clock->pad_cycles;
@@ -149,7 +149,8 @@ static struct cycles cycles_of(const struct wt_profiled_sums *sums, const struct
 }
 
 /* Square of the standard deviation of sum(active) / sum(alone), over itself. */
-static double share_spread2(const struct wt_profiled_sums *sums, const struct wt_profiled_clock *clock)
+static double share_spread2(const struct wt_profiled_sums *sums,
+                            const struct wt_profiled_clock *clock)
 {
 	double n = (double)sums->launches, pad = clock->pad_cycles;
 	double alone = sums->elapsed - n * pad, ratio = alone > 0 ? sums->active / alone : 0;
@@ -163,7 +164,8 @@ static double share_spread2(const struct wt_profiled_sums *sums, const struct wt
 }
 
 /* As much of D, where nobody knows what those very launches took. */
-static double time_spread2(const struct wt_profiled_sums *sums, const struct wt_profiled_clock *clock)
+static double time_spread2(const struct wt_profiled_sums *sums,
+                           const struct wt_profiled_clock *clock)
 {
 	double n = sums->timed, mean = wt_profiled_duration_ns(sums);
 
@@ -174,7 +176,8 @@ static double time_spread2(const struct wt_profiled_sums *sums, const struct wt_
 }
 
 /* Of the mean, as a share of it. */
-static double error_of(const struct wt_profiled_sums *sums, const struct wt_profiled_clock *clock, double doubt)
+static double error_of(const struct wt_profiled_sums *sums, const struct wt_profiled_clock *clock,
+                       double doubt)
 {
 	double edge = EDGE_NS / wt_profiled_duration_ns(sums);
 	double spread2 = share_spread2(sums, clock) + time_spread2(sums, clock);

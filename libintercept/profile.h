@@ -64,7 +64,7 @@
  * SHARE of the time, in percent, that profiled launches may take, waiting included; WAVETAP_PROFILE_SHARE.
  * The pause after each is longer or shorter by up to half, lest it fall into step with the program.
  */
-#define WT_PROFILE_SHARE 50u
+#define WT_PROFILE_SHARE 75u
 #define WT_PROFILE_PAUSE_MAX_NS UINT64_C(1000000000) /* after the first, which sets up */
 
 /* ROUNDS: who has had no launch for so long holds nobody up. */

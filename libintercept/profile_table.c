@@ -108,5 +108,5 @@ uint64_t wt_profile_pause_ns(uint64_t cost_ns, uint32_t share, uint64_t turns)
 	uint64_t ns = cost_ns < WT_PROFILE_PAUSE_MAX_NS ? cost_ns : WT_PROFILE_PAUSE_MAX_NS;
 
 	ns = ns * (100 - share) / share;
-	return ns / 2 + (ns * (mix(turns, turns) >> 56) >> 8); /* half to one and a half */
+	return ns / 2 + (ns * (mix(0, turns) >> 56) >> 8); /* half to one and a half */
 }

@@ -12,7 +12,7 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost sampled profiled train-sampled train-profiled sample-cost; all of them by
+# preload-vs-run ranks cost sampled profiled range-hold train-sampled train-profiled sample-cost; all by
 # default; and, only if named, record: recordings for tests/data into $OUT/recordings. Each workload
 # runs under plain LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a
 # data directory of its own; those from `sampled` on under `wavetap run` with --sample or --profile.
@@ -22,7 +22,7 @@
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost sampled profiled train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS ranks cost sampled profiled range-hold train-sampled train-profiled sample-cost"
 MORE_SECTIONS=record
 MODES='preload run'
 EMPTY_LAUNCHES=20000
@@ -370,6 +370,7 @@ run_section() {
     record) section_record ;;
     sampled) section_sampled ;;
     profiled) section_profiled ;;
+    range-hold) section_range_hold ;;
     train-sampled) section_train_sampled ;;
     train-profiled) section_train_profiled ;;
     sample-cost) section_sample_cost ;;

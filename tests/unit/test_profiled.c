@@ -131,7 +131,8 @@ static void test_power(void)
 		struct wt_profiled_sums sums = sums_of(&kernels[i], 0.02);
 		struct wt_profiled_result result = wt_profiled_result_of(&sums, &clock);
 
-		worst = fmax(worst, off(&kernels[i], result) * result.active_sms / result.error_sms);
+		worst = fmax(worst,
+		             off(&kernels[i], result) * result.active_sms / result.error_sms);
 		if (i >= 10)
 			ok(off(&kernels[i], result) < 0.005 &&
 			           result.error_sms / result.active_sms < 0.025,
