@@ -85,6 +85,19 @@ else
   is "$(sql "SELECT count(foreign_processes) FROM gpu_state")" 0 "pids of another namespace tell nothing"
 fi
 
+# ---- the schedule, where another set of metrics takes as long to set up as on an H200
+WTFAKE_SLOW=cuptiPmSamplingEnable:650000 demo 7
+settle
+sampled_ns() { # WHERE: by the buckets, which are either with all metrics or without, but for one at each end
+  sql "SELECT coalesce(sum(sampled_ns), 0) FROM sm_bucket WHERE $1"
+}
+all=$(sampled_ns 1) rich=$(sampled_ns 'warps_per_sm IS NOT NULL')
+ok "all metrics were sampled: $rich ns" [ "$rich" -gt 0 ]
+ok "and for no more than six tenths of a second in all: of $all ns" [ "$rich" -le 600000000 ]
+before=$(sql "SELECT coalesce(sum(sampled_ns), 0) FROM sm_bucket WHERE start_ns < (SELECT min(start_ns) FROM sm_bucket WHERE warps_per_sm IS NOT NULL)")
+ok "after at least a second of plain samples: $before ns" [ "$before" -ge 900000000 ]
+is "$(sql "SELECT overflows, samples_dropped FROM sampler")" "0|0" "nothing was lost by it"
+
 # ---- options of run
 demo 2 --sample 20us
 settle

@@ -29,17 +29,18 @@ EXTRA_DIST += \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
 	tests/gpu/measured.py \
-	tests/gpu/pair_ratio.py \
 	tests/gpu/pm_cupti.h \
 	tests/gpu/pm_others.h \
 	tests/gpu/pm_probe.c \
 	tests/gpu/pm_work.h \
+	tests/gpu/print_rows.py \
 	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
 	tests/gpu/record.sh \
 	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
+	tests/gpu/sample_cost.py \
 	tests/gpu/sampled.sh \
 	tests/gpu/range_probe.cu tests/gpu/sass_probe.cu \
 	tests/gpu/train.py \
@@ -48,4 +49,5 @@ EXTRA_DIST += \
 	tests/gpu/truth_measure.cuh \
 	tests/gpu/truth_modes.cuh \
 	tests/gpu/truth_phase.cuh \
+	tests/gpu/truth_storm.cuh \
 	tests/gpu/truth_streams.cuh
