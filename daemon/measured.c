@@ -95,7 +95,7 @@ static void profiled_side(const struct sums *sums, const struct wt_profiled_cloc
 	struct wt_profiled_result result = wt_profiled_result_of(&sums->cycles, clock);
 	double cycles = result.cycles * n;
 
-	*ret = (struct side){.is_there = n > 0,
+	*ret = (struct side){.is_there = sums->cycles.launches > 0,
 	                     .launches = sums->cycles.launches,
 	                     .time_ns = llround(all_ns),
 	                     .joint_active_sms = -1,

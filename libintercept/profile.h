@@ -304,19 +304,18 @@ struct wt_profile_run {
 	_Alignas(128) _Atomic uint64_t ended; /* and left it */
 	_Alignas(128) _Atomic uint64_t last_stream; /* key of the last launch's; 0 = none yet */
 	_Atomic uint64_t ordered_stream; /* a launch on it would follow the last one; or ALL */
+	_Atomic uint64_t pause_until_ns; /* none is profiled before; CLOCK_MONOTONIC, as turn_ns */
+	_Atomic uint64_t held_ns; /* since when CUPTI's buffers are held back; 0 = they are not */
+	uint64_t warmup_ns, first_ns;
+	struct wt_view *view;
+	uint32_t launches_wanted, share;
+	uint64_t turns; /* by the holder of `busy`, like the next one */
+	struct wt_profile_turn turn;
 	_Alignas(128) _Atomic uint64_t busy; /* 1: a launch is being profiled, or all has ended */
 	_Atomic uint64_t holds; /* calls under way that begin or end a capture */
 	_Atomic uint64_t stop; /* enum wt_profile_state that ends it; 0 = none */
 	_Atomic uint64_t stop_detail;
 	_Atomic uint64_t turn_ns; /* end of the last turn; 0 = none since the session closed */
-	struct wt_view *view;
-	_Atomic uint64_t pause_until_ns; /* no launch is profiled before */
-	_Atomic uint64_t held_ns; /* since when CUPTI's buffers are held back; 0 = they are not */
-	uint64_t warmup_ns;
-	uint64_t first_ns; /* CLOCK_MONOTONIC, as turn_ns */
-	uint64_t turns; /* by the holder of `busy` */
-	uint32_t launches_wanted, share;
-	struct wt_profile_turn turn;
 	struct wt_profile_session session;
 	struct wt_profile_table table;
 };
