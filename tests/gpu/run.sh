@@ -16,10 +16,10 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost sampled sampled-auto sampled-devices profiled train-sampled train-profiled
-# sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
-# named, record: recordings for tests/data into $OUT/recordings, and two-gpus: two ranks on two GPUs, one
-# late (recordings, too, and the table $OUT/two-gpus.md). Each workload runs under plain
+# preload-vs-run ranks cost sampled sampled-auto sampled-devices profiled range-hold train-sampled
+# train-profiled sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
+# named, record: recordings for tests/data into $OUT/recordings, and two-gpus: two ranks on two
+# GPUs, one late (recordings, too, and the table $OUT/two-gpus.md). Each workload runs under plain
 # LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a data directory of
 # its own; those from `sampled` to `sample-cost` under `wavetap run` with --sample or --profile; those
 # from `sharing` on as sharing.sh says.
@@ -29,7 +29,7 @@
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices profiled train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices profiled range-hold train-sampled train-profiled sample-cost"
 SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
 MORE_SECTIONS='record two-gpus'
 MODES='preload run'
@@ -397,6 +397,7 @@ run_section() {
     sampled-auto) section_sampled_auto ;;
     sampled-devices) section_sampled_devices ;;
     profiled) section_profiled ;;
+    range-hold) section_range_hold ;;
     train-sampled) section_train_sampled ;;
     train-profiled) section_train_profiled ;;
     sample-cost) section_sample_cost ;;
