@@ -102,6 +102,17 @@ struct wt_profile_run *wt_profile_run_now(void)
 	return NULL;
 }
 
+uint64_t wt_profile_flush_due(bool is_short)
+{
+	(void)is_short;
+	return 0;
+}
+
+void wt_profile_flushed(uint64_t held_ns)
+{
+	(void)held_ns;
+}
+
 void wt_profile_note_kernel(struct wt_profile_recent *recent, const struct wt_kernel *kernel,
                             const char *name)
 {
