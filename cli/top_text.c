@@ -14,6 +14,8 @@
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
+#define TIMELESS_MIN 100
+
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
         [WT_REPORT_BY_TAIL_IDLE] = "tail idle (wave + straggle)",
@@ -329,6 +331,12 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 	wt_phrase_end(line);
 }
 
+/* So many kernels without times are not some that ran when the program ended. */
+static bool is_timeless(const struct wt_report *report, int64_t count)
+{
+	return count >= TIMELESS_MIN && count >= report->loss.kernels / 100;
+}
+
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report)
 {
@@ -344,6 +352,10 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 		if (!f->text || count <= 0)
 			continue;
 		wt_phrase_add(&line, "lost %s %s", wt_text_count(number, count), f->text);
+		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time) &&
+		    is_timeless(report, count))
+			wt_phrase_add(&line, "CUPTI's buffers on the GPU may have been used up: "
+			                     "WAVETAP_CUPTI_BUFFERS=250 gives it more (else 64)");
 		wt_phrase_end(&line);
 	}
 	for (size_t i = 0; i < report->capture_count; i++) {
@@ -357,6 +369,7 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "%s launches", wt_text_count(number, c->launches_attempted));
 		wt_phrase_end(&line);
 	}
+	wt_cost_print_budgets(&line, &report->cost);
 }
 
 /* What single launches were read for, and what the figures then are of. */
@@ -433,10 +446,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		        &line, 2, "upper bound where kernels overlap (%s%% of TIME): %s",
 		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns),
 		        wt_report_shares_reason(report));
-	if (report->flush_cpu_ns + report->cupti_callback_ns)
-		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
-		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),
-		              whole);
+	wt_cost_add(&line, &report->cost, whole);
 	print_read(&line, report, style);
 	if (style->problem)
 		wt_phrase_add(&line, "%s", style->problem);

@@ -173,7 +173,7 @@ for mask in 000 077 777; do
   settle
   sed 's/^/# /' "$work/modes"
   ok "umask $mask: there are files of all kinds" sh -c 'grep -q " seg$" "$1" && grep -q " db$" "$1" && grep -q " sock$" "$1" && grep -q "wtrec$" "$1" && grep -q "debug$" "$1"' sh "$work/modes"
-  is "$(grep -vE '^([ds] 700|f 600) ' "$work/modes")" "" "umask $mask: for their owner alone"
+  is "$(grep -vE '^([ds] 700|f 600) |^f 0 debug$' "$work/modes")" "" "umask $mask: for their owner alone"
   is "$(sqlite3 "$work"/mode/data/runs/*.db "SELECT launches_stored FROM loss")" 2000 "umask $mask: and recorded"
 done
 
