@@ -51,11 +51,11 @@ bool wt_is_active(void)
 	return WT_LIKELY(known == ACTIVE_YES) || (known == ACTIVE_UNKNOWN && decide_active());
 }
 
-/* ---- per thread: 32 bytes of static TLS, which also a late dlopen has room for */
+/* ---- per thread: 24 bytes of static TLS, which also a late dlopen has room for */
 
 static __thread struct {
 	uintptr_t guard; /* frame of the hook we are in, 0 = none */
-	uint64_t tid_epoch; /* marker of the process that `tid` was asked in */
+	uint32_t tid_epoch; /* marker of the process that `tid` was asked in: its pid */
 	uint32_t tid;
 } thread __attribute__((tls_model("initial-exec")));
 
@@ -108,7 +108,7 @@ bool wt_is_inside(void)
 uint32_t wt_tid(void)
 {
 	struct wt_fork_page *page = atomic_load_explicit(&wt_page, memory_order_acquire);
-	uint64_t epoch = page ? wt_load_relaxed(&page->marker) : 0;
+	uint32_t epoch = page ? (uint32_t)wt_load_relaxed(&page->marker) : 0;
 
 	if (!WT_LIKELY(epoch && thread.tid_epoch == epoch)) {
 		thread.tid = (uint32_t)syscall(SYS_gettid);
