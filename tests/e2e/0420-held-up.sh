@@ -245,9 +245,9 @@ rm -f "$prefix.lock" "$prefix.sock"
 settle
 is "$(of squatted "SELECT launches_stored, unexplained FROM loss")" "200|0" "once they are gone a daemon has all of it"
 # Links in the data directory: nothing is written through them.
-WAVETAP_RUN=link tap "$app" --launches 10 >"$work/out" 2>&1
+WAVETAP_RUN=links tap "$app" --launches 10 >"$work/out" 2>&1
 settle
-was=$(file_of link)
+was=$(file_of links)
 mv "$was" "$work/elsewhere.db"
 ln -s "$work/elsewhere.db" "$was"
 sum=$(cksum <"$work/elsewhere.db")
@@ -257,12 +257,12 @@ for name in .new "$(basename "$was")-wal" "$(basename "$was")-journal"; do
   [ "$name" != .new ] || name=.new-${was##*-}
   ln -s "$work/theirs" "$data/runs/${name%.db}"
 done
-WAVETAP_RUN=link tap "$app" --launches 20 >"$work/out" 2>"$work/err"
+WAVETAP_RUN=links tap "$app" --launches 20 >"$work/out" 2>"$work/err"
 is "$?|$(cat "$work/err")" "0|" "links: the program ends well"
 settle
 is "$(cksum <"$work/elsewhere.db")|$(cat "$work/theirs")" "$sum|keep" "links: what they name is untouched"
 find "$data" -type l -delete
-is "$(of link "SELECT launches_stored FROM loss")" 20 "links: the run has a file of its own"
+is "$(of links "SELECT launches_stored FROM loss")" 20 "links: the run has a file of its own"
 check_books
 is "$(ls "$shm")" "" "shared memory is clean"
 done_testing

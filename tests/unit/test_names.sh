@@ -35,6 +35,7 @@ run=$tmp/data/runs/20261101-000000-00000001.db
 ok $? "a run is imported"
 mkdir "$tmp/names"
 name() { # NUMBER FORMAT: of printf
+	# shellcheck disable=SC2059 # its format
 	printf "$2" >"$tmp/names/$1"
 }
 name 01 '\033]0;owned\007'
