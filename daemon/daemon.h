@@ -303,6 +303,9 @@ struct wt_process;
  * is settled then. `pid` as seen here, or 0.
  */
 void wt_run_key(const struct wt_mapped *mapped, int32_t pid, char key[WT_RUN_KEY_BYTES]);
+/* The environment that a process was started with: on the heap, each variable ended by NUL but perhaps
+ * the last. NULL: not ours to read. */
+char *wt_environ_read(int32_t pid, size_t *ret_bytes);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
 /* Opens the run file if it is time to try. 0 or -errno. */
@@ -580,6 +583,8 @@ struct wt_sampler_child;
 /* Starts and ends what is due; before the processes that are done are let go. */
 void wt_samplers_step(struct wt_daemon *daemon, int64_t now_ns);
 void wt_samplers_close(struct wt_daemon *daemon);
+/* Did we start it? Then it is ended with its run, and killed where it does not end. */
+bool wt_samplers_is_child(const struct wt_daemon *daemon, pid_t pid);
 
 /* For status. */
 struct wt_sampler_view {
