@@ -71,12 +71,30 @@ WTFAKE_FAIL='cuptiProfilerInitialize:*:999' "$sampler" 2>"$work/err"
 is "$?" "$(if ldconfig -p | grep -q libnvperf_host; then echo 9; else echo 3; fi)" "no libnvperf, unless there is one: $(cat "$work/err")"
 WAVETAP_SHM_DIR=$work/none "$sampler" 2>"$work/err"
 is "$?" 1 "no shared memory: $(cat "$work/err")"
+: >"$work/file"
+"$sampler" --data-dir "$work/file/data" 2>"$work/err"
+is "$?|$(cat "$work/err")" "1|wavetap-sampler: $work/file/data: Not a directory: samples would be lost" "a data directory that can't be made"
+WAVETAP_DAEMON=$work/none "$sampler" 2>"$work/err"
+is "$?|$(cat "$work/err")" "1|wavetap-sampler: no wavetapd is at work and none could be started: samples would be lost (set WAVETAP_DAEMON to its path)" \
+  "no daemon"
+is "$("$sampler" --check --device all 2>"$work/err" | grep -c ' can be sampled: active SMs, SM clock')" 2 "--check --device all says it of each: $(cat "$work/err")"
 is "$(find "$data/runs" -name '*.db' | wc -l)|$(find "$shm" -name '*.seg')" "$runs|" "none of them makes a run or leaves a segment"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   mkdir "$work/small"
   unshare -m sh -c "mount -t tmpfs -o size=3m tmpfs '$work/small' && WAVETAP_SHM_DIR='$work/small' '$sampler'" 2>"$work/err"
   is "$?" 1 "shared memory is too small: $(cat "$work/err")"
 fi
+
+# ---- a daemon that does not store
+"$WAVETAP_DAEMON" --idle 60
+"$wavetap" status --json >"$work/status.json"
+daemon=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")
+kill -STOP "$daemon"
+"$sampler" --duration 200ms 2>"$work/err"
+is "$?" 1 "samples that nobody takes"
+ok "are said to be lost, perhaps: $(tail -n 1 "$work/err")" grep -q 'wavetapd has not stored all samples' "$work/err"
+kill -9 "$daemon"
+find "$shm" -name '*.seg' -exec rm -f '{}' +
 
 # ---- a second one on the same device
 "$sampler" --name first 2>"$work/first" &
