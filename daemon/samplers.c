@@ -345,6 +345,19 @@ static void end(struct wt_sampler_child *child, int64_t now_ns)
 
 /* ---- all of them */
 
+/* The run as people know it: by its id, once it has a file. */
+static void tell_holder(const struct wt_daemon *daemon, struct wt_sampler_child *child,
+                        const struct wt_sampler_child *holder)
+{
+	const struct wt_run *run = find_run(daemon, holder->run_key);
+	char id[32] = "";
+
+	if (run && run->db)
+		(void)wt_db_meta(run->db, "run_id", id, sizeof(id));
+	snprintf(child->problem, sizeof(child->problem), "the device is sampled for %s%s",
+	         id[0] ? "run " : "another run", id);
+}
+
 /* Why a device of the run was not sampled, for those that read its file. Once, when that is settled. */
 static void tell(struct wt_daemon *daemon, struct wt_sampler_child *child)
 {
@@ -373,8 +386,7 @@ static void step(struct wt_daemon *daemon, struct wt_sampler_child *child, int64
 		if (!holder)
 			start(daemon, child, user);
 		else
-			snprintf(child->problem, sizeof(child->problem),
-			         "the device is sampled for run %.150s", holder->run_key);
+			tell_holder(daemon, child, holder);
 	}
 	if (child->is_over || !user)
 		tell(daemon, child);

@@ -129,7 +129,10 @@ ok "one run is sampled" wait_for is_state one sampling
 WAVETAP_RUN=two LD_PRELOAD=$library "$fake/app_demo" --seconds 6 >/dev/null &
 two=$!
 ok "another run on the device waits" wait_for is_state two waiting
-is "$(state_of two reason)" "the device is sampled for run one" "and says for whom"
+id=$(sqlite3 -batch "$(sqlite3 -batch :memory: "SELECT json_extract(value, '\$.path') FROM
+  json_each(json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.runs')) WHERE json_extract(value, '\$.key') = 'one'")" \
+  "SELECT value FROM meta WHERE key = 'run_id'")
+is "$(state_of two reason)" "the device is sampled for run $id" "and says for whom"
 wait "$one"
 ok "its turn comes" wait_for is_state two sampling
 wait "$two"
