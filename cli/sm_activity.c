@@ -46,6 +46,8 @@ struct wt_sm_piece wt_sm_piece_cut(const struct wt_sm_piece *piece, int64_t star
 		part.end_ns = end_ns;
 	share = (double)(part.end_ns - part.start_ns) / (double)(piece->end_ns - piece->start_ns);
 	part.sampled_ns *= share;
+	part.busy_ns *= share;
+	part.extremes_ns *= share;
 	part.dram_bytes *= share;
 	return part;
 }
@@ -92,40 +94,66 @@ static int64_t moved(int64_t ns, int64_t offset_ns)
 	return (int64_t)((uint64_t)ns + (uint64_t)offset_ns);
 }
 
-/*
- * False: not a bucket of anything. Its least and most active SM are those of its most extreme samples,
- * no means: not known here.
- */
+/* Means of the least and most active SM, where the daemon summed them: not before version 4. */
+static void read_extremes(sqlite3_stmt *s, struct wt_sm_piece *piece)
+{
+	double busy_ns = number(s, 8), extremes_ns = number(s, 9);
+
+	piece->busy_ns = piece->active_avg > 0 ? piece->sampled_ns : 0;
+	piece->active_min = piece->active_max = NAN;
+	if (!(busy_ns >= 0 && busy_ns <= piece->sampled_ns && extremes_ns >= 0 &&
+	      extremes_ns <= busy_ns))
+		return;
+	piece->busy_ns = busy_ns;
+	piece->extremes_ns = extremes_ns;
+	piece->active_min = number(s, 10) / extremes_ns;
+	piece->active_max = number(s, 11) / extremes_ns;
+}
+
+/* False: not a bucket of anything. */
 static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *piece)
 {
 	*piece = (struct wt_sm_piece){.start_ns = moved(sqlite3_column_int64(s, 0), offset_ns),
 	                              .end_ns = moved(sqlite3_column_int64(s, 1), offset_ns),
 	                              .sampled_ns = sqlite3_column_double(s, 2),
 	                              .active_avg = sqlite3_column_double(s, 3),
-	                              .active_min = NAN,
-	                              .active_max = NAN,
 	                              .warps_per_sm = number(s, 4),
 	                              .tensor_share = number(s, 5),
 	                              .sm_clock_mhz = number(s, 6),
 	                              .dram_bytes = number(s, 7)};
+	read_extremes(s, piece);
 	return piece->end_ns > piece->start_ns && piece->sampled_ns > 0 &&
 	       isfinite(piece->active_avg) &&
 	       (double)piece->end_ns - (double)piece->start_ns <= PIECE_NS_MAX;
 }
 
+static bool has_extremes(sqlite3 *db)
+{
+	return wt_db_int(db,
+	                 "SELECT count(*) FROM pragma_table_info('sm_bucket') WHERE name = "
+	                 "'max_share_ns'",
+	                 0) != 0;
+}
+
 static int read_buckets(sqlite3 *db, const struct request *request)
 {
-	static const char sql[] =
-	        "SELECT start_ns, end_ns, sampled_ns, active_avg,"
-	        " warps_per_sm, tensor_share, sm_clock_mhz, dram_read_bytes + dram_write_bytes"
-	        " FROM sm_bucket WHERE device_id = ?1 AND start_ns < ?3 AND end_ns > ?2"
-	        " ORDER BY start_ns";
+	char sql[512];
 	struct wt_sm_piece piece;
 	sqlite3_stmt *s;
-	int rc = wt_run_has_table(db, "sm_bucket") ? prepare(db, sql, request, &s) : 1;
+	int rc;
 
+	if (!wt_run_has_table(db, "sm_bucket"))
+		return 0;
+	snprintf(sql, sizeof(sql),
+	         "SELECT start_ns, end_ns, sampled_ns, active_avg, warps_per_sm, tensor_share,"
+	         " sm_clock_mhz, dram_read_bytes + dram_write_bytes, %s"
+	         " FROM sm_bucket WHERE device_id = ?1 AND start_ns < ?3 AND end_ns > ?2"
+	         " ORDER BY start_ns",
+	         has_extremes(db) ? "busy_ns, extremes_ns, min_share_ns, max_share_ns"
+	                          : "NULL, NULL, NULL, NULL");
+	rc = prepare(db, sql, request, &s);
 	if (rc)
-		return rc < 0 ? rc : 0;
+		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
 		rc = read_bucket(s, request->offset_ns, &piece) ? give(request, &piece) : 0;
 		if (rc)
@@ -153,6 +181,8 @@ static struct wt_sm_piece piece_of(const struct wt_sample *sample, int64_t offse
 	       written = known(sample->dram_write_bytes, 1);
 
 	int64_t start_ns = moved((int64_t)sample->start_ns, offset_ns);
+	double busy_ns = sample->active_avg > 0 ? ns : 0;
+	bool has_extremes = sample->active_min >= 0 && sample->active_max >= 0;
 
 	return (struct wt_sm_piece){.start_ns = start_ns,
 	                            .end_ns = moved(start_ns, sample->duration_ns),
@@ -160,6 +190,8 @@ static struct wt_sm_piece piece_of(const struct wt_sample *sample, int64_t offse
 	                            .active_avg = known(sample->active_avg, cycles),
 	                            .active_min = known(sample->active_min, cycles),
 	                            .active_max = known(sample->active_max, cycles),
+	                            .busy_ns = busy_ns,
+	                            .extremes_ns = has_extremes ? busy_ns : 0,
 	                            .warps_per_sm = known(sample->warps, cycles),
 	                            .tensor_share = known(sample->tensor, cycles),
 	                            .sm_clock_mhz = cycles / ns * 1e3,
@@ -260,10 +292,10 @@ void wt_sm_sum_add(struct wt_sm_sum *sum, const struct wt_sm_piece *piece)
 	sum->sampled_ns += ns;
 	sum->active_ns += piece->active_avg * ns;
 	/* A sampler asks for these two at every fourth sample: they stand for all with an active SM. */
-	if (piece->active_avg > 0) {
-		sum->busy_ns += ns;
-		add_known(&sum->min_ns, &sum->min_known_ns, piece->active_min, ns);
-		add_known(&sum->max_ns, &sum->max_known_ns, piece->active_max, ns);
+	sum->busy_ns += piece->busy_ns;
+	if (piece->extremes_ns > 0) {
+		add_known(&sum->min_ns, &sum->min_known_ns, piece->active_min, piece->extremes_ns);
+		add_known(&sum->max_ns, &sum->max_known_ns, piece->active_max, piece->extremes_ns);
 	}
 	add_known(&sum->warps_ns, &sum->warps_known_ns, piece->warps_per_sm, ns);
 	add_known(&sum->tensor_ns, &sum->tensor_known_ns, piece->tensor_share, ns);

@@ -24,6 +24,8 @@ struct wt_sm_piece {
 	double sampled_ns; /* of it; the rest nobody looked at */
 	double active_avg, active_min,
 	        active_max; /* shares: mean of the SMs, least and most active one */
+	double busy_ns; /* of sampled_ns, with an SM active */
+	double extremes_ns; /* of busy_ns, where the least and most active one are known */
 	double warps_per_sm, tensor_share, sm_clock_mhz;
 	double dram_bytes; /* while sampled */
 };

@@ -389,6 +389,9 @@ int wt_sampled_save(struct wt_process *process, bool is_over);
 struct wt_bucket {
 	int64_t start_ns, sampled_ns, samples;
 	double active, active_min, active_max, cycles, warps, tensor, read_bytes, write_bytes;
+	/* Where an SM was active; and of that, where least and most are known, with their sums. */
+	int64_t busy_ns, extremes_ns;
+	double min_share_ns, max_share_ns;
 	bool has_warps, has_tensor, has_read, has_write;
 };
 
