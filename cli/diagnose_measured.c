@@ -195,7 +195,7 @@ static double unexplained_share(sqlite3 *db, int64_t device_id)
 	if (wt_report_step(s) > 0)
 		share = share_of(sqlite3_column_double(s, 0), sqlite3_column_double(s, 1));
 	sqlite3_finalize(s);
-	return share;
+	return share >= 0 && share <= 1 ? share : 0; /* not: a damaged file */
 }
 
 static void say_throttled(const struct wt_gpu_states *states, struct wt_finding *finding)
