@@ -109,12 +109,11 @@ static void write_sql(const struct table *table, char sql[SQL_BYTES])
 	                               table->id, table->from);
 
 	for (const struct column *at = table->columns; at->name && used < SQL_BYTES; at++)
-		used += (size_t)snprintf(sql + used, SQL_BYTES - used,
-		                         "%s%s NOT BETWEEN %.17g%s%s AND %.17g%s%s",
-		                         at == table->columns ? "" : " OR ", at->name, at->low,
-		                         at->times ? " * " : "", at->times ? at->times : "",
-		                         at->high, at->times ? " * " : "",
-		                         at->times ? at->times : "");
+		used += (size_t)snprintf(
+		        sql + used, SQL_BYTES - used, "%s%s NOT BETWEEN %.17g%s%s AND %.17g%s%s",
+		        at == table->columns ? "" : " OR ", at->name, at->low,
+		        at->times ? " * " : "", at->times ? at->times : "", at->high,
+		        at->times ? " * " : "", at->times ? at->times : "");
 }
 
 static int check_table(struct wt_check *check, const struct table *table)
