@@ -91,6 +91,12 @@ struct wt_sm_agreement {
 int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
                          const struct wt_ledger_device *device, struct wt_sm_agreement *ret);
 
+/*
+ * Of what samples saw active in the whole run, the share that none of its kernels explains: other
+ * programs, or kernels without records. 0: nothing, or not known.
+ */
+double wt_sm_unexplained_share(sqlite3 *db, int64_t device_id);
+
 /* A line for people; nothing without samples. */
 void wt_sm_agreement_print(struct wt_phrase *line, const struct wt_sm_agreement *agreement);
 /* The same for each device of the ledger, said which where there are several. 0 or -errno. */

@@ -35,6 +35,17 @@ json ledger --from 6s
 is "$(field '$.devices[0].sm_activity')" "$(sqlite3 -batch :memory: "SELECT json_object('sampled', 1.001 * 0.625 / 2.001,
   'ledger', 6.2 / 16, 'coverage', 2.001 / 4, 'reason', 'samples cover 50.0% of the window; partial waves may take 6.2% more')")" \
   "of a window, with the likely reasons of the difference"
+# Beside another program: half of what samples saw active is not of this run.
+cp "$run" "$work/beside.db"
+sqlite3 -batch "$work/beside.db" "UPDATE sm_bucket SET active_avg = 1; UPDATE fold SET explained_sm_ns = active_sm_ns / 2"
+"$wavetap" ledger --json -r "$work/beside.db" >"$work/out.json"
+is "$(field '$.devices[0].sm_activity.reason')" \
+  "50.0% no kernel of this run explains: another process used the GPU (pid 777); samples cover 80.0% of the window" "beside a process that NVML saw"
+sqlite3 -batch "$work/beside.db" "DELETE FROM gpu_state"
+"$wavetap" ledger --json -r "$work/beside.db" >"$work/out.json"
+is "$(field '$.devices[0].sm_activity.reason')" \
+  "50.0% no kernel of this run explains: another program or run used the GPU, or kernels have no records; samples cover 80.0% of the window" \
+  "beside one that nobody saw, or another run"
 "$wavetap" ledger --json -r "$work/plain.db" >"$work/out.json"
 is "$(field '$.devices[0].sm_activity')" "" "null without samples"
 
