@@ -40,11 +40,11 @@ cp "$run" "$work/beside.db"
 sqlite3 -batch "$work/beside.db" "UPDATE sm_bucket SET active_avg = 1; UPDATE fold SET explained_sm_ns = active_sm_ns / 2"
 "$wavetap" ledger --json -r "$work/beside.db" >"$work/out.json"
 is "$(field '$.devices[0].sm_activity.reason')" \
-  "50.0% no kernel of this run explains: another process used the GPU (pid 777); samples cover 80.0% of the window" "beside a process that NVML saw"
+  "50.0% no kernel of this run explains: another process used the GPU (pid 777); samples cover 80.0% of the window; launches that were profiled had 1.8% less than sampled ones" "beside a process that NVML saw"
 sqlite3 -batch "$work/beside.db" "DELETE FROM gpu_state"
 "$wavetap" ledger --json -r "$work/beside.db" >"$work/out.json"
 is "$(field '$.devices[0].sm_activity.reason')" \
-  "50.0% no kernel of this run explains: another program or run used the GPU, or kernels have no records; samples cover 80.0% of the window" \
+  "50.0% no kernel of this run explains: another program or run used the GPU, or kernels have no records; samples cover 80.0% of the window; launches that were profiled had 1.8% less than sampled ones" \
   "beside one that nobody saw, or another run"
 "$wavetap" ledger --json -r "$work/plain.db" >"$work/out.json"
 is "$(field '$.devices[0].sm_activity')" "" "null without samples"
