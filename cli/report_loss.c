@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/rates.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 #define FIELD(field, meaning)                                                                      \
 	{                                                                                          \
@@ -133,6 +135,9 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 		report->cupti_callback_ns = (int64_t)sqlite3_column_double(s, 3);
 	}
 	sqlite3_finalize(s);
+	report->has_samples_alone =
+	        !report->processes && wt_run_has_table(db, "sampler") &&
+	        wt_db_int(db, "SELECT total(samples_stored) > 0 FROM main.sampler", 0);
 	if (rc >= 0)
 		rc = wt_report_prepare(db, capture_sql, &s);
 	if (rc)

@@ -83,6 +83,7 @@ int wt_sm_activity_failed(const struct wt_run_file *run, int rc);
 struct wt_sm_agreement {
 	bool has_samples; /* of this device and window */
 	double sampled_share; /* mean SM activity over the time that was sampled */
+	bool has_ledger; /* there are kernels to compare with: ledger_share, reason */
 	double ledger_share; /* active of SMs x wall */
 	double coverage; /* sampled of the window */
 	char reason[280]; /* of a difference of a point and more, likely; "": there is none */

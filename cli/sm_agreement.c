@@ -139,8 +139,11 @@ int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
 		return rc;
 	ret->has_samples = true;
 	ret->sampled_share = sum.active_ns / sum.sampled_ns;
-	ret->ledger_share = (double)device->share.active_sm_ns / (double)device->total_sm_ns;
 	ret->coverage = fmin(1, sum.sampled_ns / (double)device->wall_ns);
+	ret->has_ledger = !ledger->is_samples_alone;
+	if (!ret->has_ledger)
+		return 0;
+	ret->ledger_share = (double)device->share.active_sm_ns / (double)device->total_sm_ns;
 	if (fabs(ret->ledger_share - ret->sampled_share) <= WT_SM_AGREEMENT_POINTS)
 		return 0;
 	rc = wt_gpu_states_load(db, device->device_id, ledger->start_ns, ledger->end_ns, &states);
@@ -158,6 +161,14 @@ void wt_sm_agreement_print(struct wt_phrase *line, const struct wt_sm_agreement 
 
 	if (!agreement->has_samples)
 		return;
+	if (!agreement->has_ledger) {
+		wt_phrase_add(line, "SM activity, as DCGM has it: %s%% sampled",
+		              wt_text_percent(a, agreement->sampled_share, 1));
+		wt_phrase_add(line, "samples cover %s%% of the window",
+		              wt_text_percent(b, agreement->coverage, 1));
+		wt_phrase_end(line);
+		return;
+	}
 	wt_phrase_add(line, "SM activity, as DCGM has it: %s%% sampled, %s%% by the ledger",
 	              wt_text_percent(a, agreement->sampled_share, 1),
 	              wt_text_percent(b, agreement->ledger_share, 1));
@@ -204,7 +215,7 @@ int wt_sm_activity_put_json(struct wt_json *json, sqlite3 *db, const struct wt_l
 	wt_json_key(json, "sampled");
 	wt_json_double(json, agreement.sampled_share);
 	wt_json_key(json, "ledger");
-	wt_json_double(json, agreement.ledger_share);
+	wt_json_double(json, agreement.has_ledger ? agreement.ledger_share : NAN);
 	wt_json_key(json, "coverage");
 	wt_json_double(json, agreement.coverage);
 	wt_json_key(json, "reason");

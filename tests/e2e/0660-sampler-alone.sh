@@ -36,6 +36,27 @@ is "$(sql "SELECT count(*) FROM proc")" 0 "in a run without processes"
 is "$(sql "SELECT value FROM meta WHERE key = 'name'")" alone "of that name"
 "$wavetap" runs >"$work/runs"
 ok "which is listed" grep -q alone "$work/runs"
+# What needs no kernels is shown of it, null where it does; the rest says why not.
+activity=$(sql "SELECT printf('%.1f', 100.0 * sum(active_avg * sampled_ns) / sum(sampled_ns)) FROM sm_bucket")
+for command in sms ledger; do
+  COLUMNS=200 "$wavetap" $command >"$work/out" 2>"$work/err"
+  is "$?" 0 "$command of a run without kernels: $(cat "$work/err")"
+  ok "$command: SM activity is $activity%" grep -q "^SM activity, as DCGM has it: $activity% sampled  samples cover" "$work/out"
+  ok "$command: why there is no more" grep -q '^no program was recorded' "$work/out"
+  is "$(grep -cE 'gaps|by the ledger|could occupy|idle' "$work/out")" 0 "$command: nothing is said of kernels that nobody knows"
+done
+"$wavetap" timeline --json >"$work/out.json"
+is "$(sqlite3 -batch :memory: "SELECT printf('%.1f', 100.0 * sum((value ->> 'sampled_active_share') * (value ->> 'sampled_ns')) / sum(value ->> 'sampled_ns')),
+  count(value ->> 'active_sm_ns'), count(value ->> 'gap_sm_ns') FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows')")" "$activity|0|0" \
+  "timeline: its rows have the same mean, and no ledger"
+"$wavetap" sms --json >"$work/out.json"
+is "$(sqlite3 -batch :memory: "SELECT printf('%.1f', 100 * (value ->> '\$.sm_activity.sampled')), value ->> '\$.sm_activity.ledger', value ->> 'mean_sms'
+  FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.devices')")" "$activity||" "sms --json: the same"
+for command in top "show x" gaps ranks diagnose "whatif --full-waves" "ledger --json"; do
+  # shellcheck disable=SC2086 # words
+  "$wavetap" $command >"$work/out" 2>"$work/err"
+  is "$?|$(grep -c 'it has samples of a device and no program' "$work/err")" "3|1" "$command says that there are no kernels"
+done
 "$sampler" --duration 300ms --interval 100us --device all --name both 2>"$work/err"
 is "$?" 0 "all devices by hand"
 settle
