@@ -1,6 +1,7 @@
 /*
  * measured.c - see measured.h. Single-threaded; blocks on the file.
  */
+#include "cli/bounds.h"
 #include "cli/measured.h"
 
 #include <errno.h>
@@ -96,7 +97,23 @@ static void read_measure(sqlite3_stmt *s, struct wt_measure *measure)
 	                          number(s, COLUMN_RATES + 1) >= 0;
 }
 
-static void read_config(sqlite3_stmt *s, struct wt_measured_config *config)
+static bool is_within(double value, double max)
+{
+	return value == -1 || (value >= 0 && value <= max);
+}
+
+/* Numbers of a damaged file may be anything: rows with such are left out, as `show` and `check` tell. */
+static bool is_sound(const struct wt_measured_config *config, double dram_bytes_per_ns)
+{
+	return wt_measure_is_valid(&config->measure) &&
+	       is_within(config->error_sms, (double)config->measure.device_sms * WT_BOUND_ERRORS) &&
+	       is_within(config->warps_per_sm, WT_BOUND_WARPS_PER_SM) &&
+	       is_within(config->tensor_share, WT_BOUND_SHARE) &&
+	       is_within(dram_bytes_per_ns, WT_BOUND_DRAM_BYTES_PER_NS);
+}
+
+/* False: numbers that can't be. */
+static bool read_config(sqlite3_stmt *s, struct wt_measured_config *config)
 {
 	double peak = wt_evidence_dram_peak(sqlite3_column_int64(s, COLUMN_MEM_CLOCK),
 	                                    sqlite3_column_int64(s, COLUMN_MEM_BUS));
@@ -114,6 +131,7 @@ static void read_config(sqlite3_stmt *s, struct wt_measured_config *config)
 	                                  : 0;
 	config->bound = bound_of((const char *)sqlite3_column_text(s, COLUMN_BOUND));
 	config->disagrees = sqlite3_column_int(s, COLUMN_DISAGREES) != 0;
+	return is_sound(config, dram);
 }
 
 static int load_rows(sqlite3 *db, struct wt_measured *measured)
@@ -126,12 +144,11 @@ static int load_rows(sqlite3 *db, struct wt_measured *measured)
 	while ((rc = wt_report_step(s)) > 0) {
 		struct wt_measured_config config;
 
-		read_config(s, &config);
-		if (!wt_measure_is_valid(&config.measure))
-			continue; /* a damaged file */
-		struct wt_measured_config *place =
-		        wt_report_append(&measured->configs, &measured->count, sizeof(*place));
+		struct wt_measured_config *place;
 
+		if (!read_config(s, &config))
+			continue;
+		place = wt_report_append(&measured->configs, &measured->count, sizeof(*place));
 		rc = place ? wt_map_set(&measured->config_at, (uint64_t)config.config_id,
 		                        (uint32_t)measured->count - 1)
 		           : -ENOMEM;

@@ -206,6 +206,7 @@ struct wt_report {
 	bool has_active; /* rows have active_sm_ns; not those of files of version 2 */
 	bool has_queued; /* with has_latency: all kernels of the streams are selected */
 	int64_t launches_read; /* single ones; 0: rollups were enough */
+	bool has_samples_alone; /* no process, but what wavetap-sampler saw of a device */
 	int64_t processes, processes_live;
 	struct wt_cost cost; /* of the whole run */
 	char problem[200]; /* after -EIO: what SQLite said; after -ENODATA: why */

@@ -36,9 +36,13 @@ static int64_t keep_bytes(void)
 
 	if (!setting || !setting[0])
 		return KEEP_BYTES_DEFAULT;
+	if (!strcmp(setting, "0"))
+		return 0;
 	if (wt_keep_parse(setting, &keep, error) || keep.bytes < 0 || keep.runs >= 0 ||
 	    keep.age_ns >= 0) {
-		wt_log_line("WAVETAP_SAMPLE_KEEP: not a size, as 256MiB; 256 MiB are kept");
+		wt_log_line("WAVETAP_SAMPLE_KEEP: \"%.40s\" is not a size, as 256MiB, or 0 for "
+		            "none; 256 MiB are kept",
+		            setting);
 		return KEEP_BYTES_DEFAULT;
 	}
 	return keep.bytes;

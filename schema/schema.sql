@@ -6,7 +6,7 @@
 -- user_version. The data dictionary is doc/run-file.md: it moves with this file.
 
 PRAGMA application_id = 0x57544150; -- "WTAP"
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
@@ -426,6 +426,11 @@ CREATE TABLE IF NOT EXISTS sm_bucket (
   dram_read_bytes  INTEGER,
   dram_write_bytes INTEGER,
   sm_clock_mhz     REAL,
+  -- Sums for means of the least and most active SM, which not every sample has. NULL: made by version 3.
+  busy_ns      INTEGER,                    -- of sampled_ns, with an SM active
+  extremes_ns  INTEGER,                    -- of busy_ns, where the two are known
+  min_share_ns REAL,                       -- in it: share of the SM that had least, x time
+  max_share_ns REAL,
   PRIMARY KEY (device_id, start_ns)
 ) STRICT, WITHOUT ROWID;
 

@@ -88,6 +88,17 @@ static int from_2(sqlite3 *db, bool has_share_columns)
 	return code == SQLITE_OK ? sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL) : code;
 }
 
+/* Version 3 had no sums for means of the least and most active SM: not known of its buckets. */
+static int from_3_extremes(sqlite3 *db)
+{
+	return sqlite3_exec(db,
+	                    "ALTER TABLE sm_bucket ADD COLUMN busy_ns INTEGER; "
+	                    "ALTER TABLE sm_bucket ADD COLUMN extremes_ns INTEGER; "
+	                    "ALTER TABLE sm_bucket ADD COLUMN min_share_ns REAL; "
+	                    "ALTER TABLE sm_bucket ADD COLUMN max_share_ns REAL",
+	                    NULL, NULL, NULL);
+}
+
 int wt_db_upgrade(sqlite3 *db)
 {
 	char sql[48];
@@ -100,6 +111,8 @@ int wt_db_upgrade(sqlite3 *db)
 		code = from_1(db);
 	if (code == SQLITE_OK && (version == 1 || version == 2))
 		code = from_2(db, version == 1);
+	if (code == SQLITE_OK && version == 3)
+		code = from_3_extremes(db);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", WT_DB_VERSION);
 	return code == SQLITE_OK ? sqlite3_exec(db, sql, NULL, NULL, NULL) : code;
 }

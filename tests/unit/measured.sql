@@ -10,7 +10,7 @@ WITH b (i, a, lo, hi) AS (VALUES (0, 0.5, 0.0, 1.0), (1, 1.0, 1.0, 1.0), (2, 0.5
   (4, 0.625, 0.5, 1.0), (5, 0.625, 0.5, 0.75), (6, 0.625, 0.5, 0.75), (7, 0.0, 0.0, 0.0))
 INSERT INTO sm_bucket SELECT 1, 1000000000000 + i * 1000000000, 1001000000000 + i * 1000000000, 1000000000, 20000, a, lo, hi,
   iif(i = 7, NULL, a * 32), iif(i = 7, NULL, a / 5), iif(i = 7, NULL, 2000000000000), iif(i = 7, NULL, 1000000000000),
-  iif(i = 4, 1200.0, 1800.0) FROM b;
+  iif(i = 4, 1200.0, 1800.0), NULL, NULL, NULL, NULL FROM b;
 -- NVML: in the fifth second the power limit holds the clock down, and a stranger is there.
 INSERT INTO gpu_state VALUES (1, 1000000000000, 0, 1800, 2600, 300000, 50, 0, NULL),
   (1, 1004000000000, 4, 1200, 2600, 700000, 71, 1, 777), (1, 1005000000000, 1, 1800, 2600, 300000, 60, 0, NULL);
