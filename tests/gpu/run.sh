@@ -15,7 +15,7 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost sampled sampled-auto sampled-devices profiled train-sampled train-profiled
+# preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled train-sampled train-profiled
 # sample-cost; all of them by default; and, only if named, record: recordings for tests/data into
 # $OUT/recordings. Each workload runs under plain LD_PRELOAD= and, but for coverage and link, under
 # `wavetap run --`, each time with a data directory of its own; those from `sampled` on under `wavetap run` with --sample or --profile.
@@ -25,7 +25,7 @@
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices profiled train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled train-sampled train-profiled sample-cost"
 MORE_SECTIONS=record
 MODES='preload run'
 EMPTY_LAUNCHES=20000
