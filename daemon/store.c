@@ -126,7 +126,7 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_CHUNK_REMOVE] = "DELETE FROM sample_chunk WHERE chunk_id=?1",
         [WT_SQL_FOLD] = "INSERT INTO fold VALUES (?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_MEASURED] = "INSERT INTO measured VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-                            "?,?,?)",
+                            "?,?,?,?,?,?)",
         [WT_SQL_MEASURED_PROFILE] = "INSERT INTO measured_profile VALUES (?,?,?,?)",
         [WT_SQL_BUCKET] =
                 "INSERT INTO sm_bucket VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "

@@ -474,7 +474,7 @@ static void test_heads(void)
 	head = (struct wt_recording_head *)file.bytes;
 	head->version = WT_RECORDING_VERSION + 1;
 	head->crc = wt_recording_head_crc(head);
-	check_head(&file, -ENOTSUP, "newer wavetap (format 4", "a newer version");
+	check_head(&file, -ENOTSUP, "newer wavetap (format 5", "a newer version");
 	head->version = 1;
 	head->endian = __builtin_bswap32(WT_RECORDING_ENDIAN);
 	check_head(&file, -ENOTSUP, "byte order", "another byte order");
@@ -491,8 +491,8 @@ static void test_golden(void)
 	is_i64(sizeof(struct wt_recording_head), 64, "head");
 	is_i64(sizeof(struct wt_recording_block_head), 56, "head of a block");
 	is_i64(sizeof(struct wt_recording_process), 3800, "process");
-	is_i64(WT_RECORDING_VERSION, 3, "version");
-	is_i64(WT_COLUMN_MAX, 86, "columns");
+	is_i64(WT_RECORDING_VERSION, 4, "version");
+	is_i64(WT_COLUMN_MAX, 90, "columns");
 	is_i64(WT_COLUMNS_V2, 48, "columns of versions 1 and 2");
 	is_i64(WT_RECORDING_PROCESS_BYTES_V2, 3784, "process of versions 1 and 2");
 	is_i64(WT_RECORDING_COUNTER_MAX, 42, "counters");
