@@ -126,10 +126,10 @@ section_sampled_devices() {
   print_rows
 }
 
-# What each kernel is bound by, against what it was made for; and what one pass of sampling holds on this chip.
+# What each kernel is bound by, against what it was made for; first, what one pass of sampling holds on this chip.
 section_classes() {
   log=$work/classes
-  test ! -x "$build/pm_probe" || "$build/pm_probe" passes 2>&1 | grep -E '^passes +(active|the same)' | head -n 8
+  "$build/wavetap-sampler" --check 2>&1 | tail -n 2
   measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv classes "${WAVETAP_GPU_CLASSES:-8000}"
   ended classes run "$log" $? || return
   measured_loss classes "$log" classes
