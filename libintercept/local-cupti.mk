@@ -13,6 +13,7 @@ wt_cupti_sources = \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_find.c \
 	libintercept/cupti_flush.c \
+	libintercept/cupti_limit.c \
 	libintercept/cupti_records.c \
 	libintercept/profile.h \
 	$(wt_profile_sources) \
@@ -32,6 +33,7 @@ tests_unit_test_share_SOURCES = \
 	libintercept/clock_read.c \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_flush.c \
+	libintercept/cupti_limit.c \
 	libintercept/cupti_records.c \
 	libintercept/libc.c \
 	libintercept/module.c \

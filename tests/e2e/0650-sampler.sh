@@ -118,6 +118,14 @@ is "$(sql "SELECT count(*) FROM sampler")" 0 "nor does plain preloading"
 WAVETAP_SAMPLE=auto LD_PRELOAD=$library "$fake/app_demo" --seconds 2 >/dev/null
 settle
 is "$(sql "SELECT count(*), max(state) FROM sampler")" "1|2" "but with WAVETAP_SAMPLE it does"
+# ncu, nsys and the like come by this variable, and a device's counters are for one.
+CUDA_INJECTION64_PATH=$fake/inject_nvtx.so "$wavetap" run -- "$fake/app_demo" --seconds 1 >/dev/null 2>"$work/err"
+settle
+is "$(sql "SELECT count(*) FROM sampler")" 0 "nor by itself beside another tool"
+ok "... and says so" grep -q '^counters: off, because .*another tool' "$work/err"
+CUDA_INJECTION64_PATH=$fake/inject_nvtx.so "$wavetap" run --sample 50us -- "$fake/app_demo" --seconds 1 >/dev/null 2>"$work/err"
+settle
+is "$(sql "SELECT count(*) FROM sampler")" 1 "unless an interval was given"
 for bad in 3us 1us 1s 5 50 fast; do
   "$wavetap" run --sample "$bad" true 2>"$work/err"
   is "$?|$(head -n 1 "$work/err")" "2|wavetap: --sample: \"$bad\" is not auto, off, or an interval from 5us to 100ms" "--sample $bad is refused"

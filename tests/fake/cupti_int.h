@@ -31,6 +31,8 @@ struct cupti_state {
 extern struct cupti_state cupti;
 
 uint32_t cupti_version(void);
+/* Records whose times have room in the device buffers that the client allows. Under the lock. */
+uint64_t cupti_device_records(void);
 bool cupti_anything_on(void);
 /* CLOCK_REALTIME as this libcupti tells it: with offset, drift and step. */
 uint64_t cupti_time(int64_t real_ns);

@@ -37,6 +37,8 @@ compile() { # OUTPUT SOURCE OPTION...
 compile truth truth.cu
 compile causes_native causes_native.cu
 compile link_truth cover/link_truth.cu
+compile tool_target tool_target.cu
+compile long_graph long_graph.cu
 compile cover_static cover/cover.cu
 # shellcheck disable=SC2016 # for the loader
 compile cover_shared cover/cover.cu -cudart shared -Xlinker -rpath -Xlinker '$ORIGIN/cudart'

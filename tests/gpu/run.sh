@@ -16,9 +16,11 @@
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
 # preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled train-sampled train-profiled
-# sample-cost; all of them by default; and, only if named, record: recordings for tests/data into
-# $OUT/recordings. Each workload runs under plain LD_PRELOAD= and, but for coverage and link, under
-# `wavetap run --`, each time with a data directory of its own; those from `sampled` on under `wavetap run` with --sample or --profile.
+# sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
+# named, record: recordings for tests/data into $OUT/recordings. Each workload runs under plain
+# LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a data directory of
+# its own; those from `sampled` to `sample-cost` under `wavetap run` with --sample or --profile; those
+# from `sharing` on as sharing.sh says.
 # README.md says what a section checks.
 #
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
@@ -26,6 +28,7 @@ set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
 MORE_SECTIONS=record
 MODES='preload run'
 EMPTY_LAUNCHES=20000
@@ -366,6 +369,7 @@ section_nvtx() {
 . "$here/coverage.sh"
 . "$here/record.sh"
 . "$here/sampled.sh"
+. "$here/sharing.sh"
 
 run_section() {
   case $1 in
@@ -392,6 +396,11 @@ run_section() {
     train-sampled) section_train_sampled ;;
     train-profiled) section_train_profiled ;;
     sample-cost) section_sample_cost ;;
+    sharing) section_sharing ;;
+    tools) guest tools 'as without wavetap' tools.py cuda ;;
+    tools-torch) guest tools-torch 'as without wavetap' tools.py torch ;;
+    dataloader | sigkill) guest "$1" 'as without wavetap' workers.py "$1" ;;
+    long) section_long ;;
     cost) cost_of empty "$EMPTY_LAUNCHES" && cost_of graph ;;
   esac
 }
