@@ -20,8 +20,8 @@
 struct metric_set {
 	bool has_warps;
 	bool has_dram;
-	const char *tensor; /* NULL: none */
 	bool has_instructions;
+	const char *tensor; /* NULL: none */
 };
 
 #define INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
@@ -29,15 +29,15 @@ struct metric_set {
 
 static const struct metric_set plain_set;
 static const struct metric_set rich_sets[] = {
-        {true, true, "sm__pipe_tensor_cycles_active" OF_PEAK, true},
-        {true, true, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK, true},
-        {true, true, "sm__pipe_tensor_cycles_active" OF_PEAK, false},
-        {true, true, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK, false},
-        {true, true, NULL, false},
-        {true, false, "sm__pipe_tensor_cycles_active" OF_PEAK, false},
-        {true, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK, false},
-        {true, false, NULL, false},
-        {false, true, NULL, false},
+        {true, true, true, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, true, true, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
+        {true, true, false, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, true, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
+        {true, true, false, NULL},
+        {true, false, false, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, false, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
+        {true, false, false, NULL},
+        {false, true, false, NULL},
 };
 
 static void add(struct wt_pm_metrics *metrics, enum wt_pm_column column, const char *name)
