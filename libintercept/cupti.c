@@ -107,6 +107,11 @@ static unsigned lent_count(void)
 	return POOL_BUFFERS + (spare.memory ? SPARE_BUFFERS : 0) - out;
 }
 
+bool wt_cupti_is_short(void)
+{
+	return lent_count() > POOL_BUFFERS / 2;
+}
+
 static void count_lent(struct wt_view *view)
 {
 	if (view)

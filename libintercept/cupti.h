@@ -102,6 +102,9 @@ void wt_cupti_settle(unsigned limit_ms);
  * deliver them on a thread of its own. False after `limit_ms`. On the thread that flushed. */
 bool wt_cupti_collect(unsigned limit_ms);
 
+/* More than half of the buffers are with CUPTI. */
+bool wt_cupti_is_short(void);
+
 /* ---- cupti_calls.c */
 
 /*

@@ -123,7 +123,7 @@ static void *worker(void *unused)
 	for (;;) {
 		nanosleep(&period, NULL);
 		cupti_collect(false);
-		cupti_deliver(false);
+		cupti_deliver(false, false);
 	}
 	return unused;
 }
@@ -233,11 +233,13 @@ static wtcupti_result flush(uint32_t flag)
 {
 	int64_t start_ns = fake_now_ns();
 
-	cupti_collect((flag & WTCUPTI_FLUSH_FORCED) != 0);
+	bool is_forced = (flag & WTCUPTI_FLUSH_FORCED) != 0;
+
+	cupti_collect(is_forced);
 	cupti_move_wait(); /* the worker may have taken records that it has not written yet */
 	if (cupti.is_on[WTCUPTI_KIND_OVERHEAD])
 		cupti_tools()->overhead(WTCUPTI_OVERHEAD_BUFFER_FLUSH, start_ns, fake_now_ns(), 0);
-	cupti_deliver(true);
+	cupti_deliver(true, is_forced);
 	cupti_move_wait();
 	return WTCUPTI_SUCCESS;
 }

@@ -56,7 +56,7 @@ size_t cupti_record_bytes(int kind)
 
 static void append(int kind, const void *record, bool is_per_thread)
 {
-	cupti_append(record, cupti_record_bytes(kind), is_per_thread);
+	cupti_append(record, cupti_record_bytes(kind), is_per_thread, false);
 }
 
 /* ---- device work ------------------------------------------------------------------ */
@@ -174,7 +174,8 @@ static void write_kernel(const struct fake_op *op, bool is_unfinished)
 	r.max_active_clusters = op->max_active_clusters;
 	r.max_potential_cluster_size = op->max_cluster_size;
 	cupti_count("cupti_kernel_records");
-	append(WTCUPTI_KIND_CONCURRENT_KERNEL, &r, false);
+	cupti_append(&r, cupti_record_bytes(r.kind), false,
+	             op->is_profiled && fake_env_i64("WTFAKE_PROFILED_HOLD", 1));
 }
 
 static void write_memcpy(const struct fake_op *op)

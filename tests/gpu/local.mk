@@ -64,4 +64,5 @@ EXTRA_DIST += \
 	tests/gpu/truth_phase.cuh \
 	tests/gpu/truth_storm.cuh \
 	tests/gpu/truth_streams.cuh \
+	tests/gpu/two_gpus.py tests/gpu/two_gpus.sh tests/gpu/two_gpus_check.py \
 	tests/gpu/workers.py

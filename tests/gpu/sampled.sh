@@ -139,14 +139,26 @@ section_classes() {
     --columns rank,lost,wave,time,n,us,grid,tensor,mem,issue,bound,evidence,kernel 2>&1 | head -n 32
 }
 
-# The range profiler against the same launches' blocks.
+# The range profiler against the same launches' blocks. The workload takes half a second by itself.
 section_profiled() {
   log=$work/profiled
+  WAVETAP_PROFILE_SHARE=100 && export WAVETAP_PROFILE_SHARE
   measured_run "$log.d" "$log" '--sample off --profile 20' "$build/truth" --tsv smid
-  ended profiled run "$log" $? || return
+  rc=$?
+  unset WAVETAP_PROFILE_SHARE
+  ended profiled run "$log" "$rc" || return
   measured_loss profiled "$log" smid
   judge profiled run smid "$log.check" "$python" "$here/check_measured.py" profiled "$log.out" "$log.d"
   cat "$log.check.txt"
+}
+
+# Records beside the range profiler, and what its steps cost. Judges nothing.
+section_range_hold() {
+  log=$work/range-hold
+  verdict=FAIL
+  ! "$build/range_probe" hold >"$log.out" 2>&1 || verdict=ok
+  report range-hold probe "$verdict" "$(tail -n 1 "$log.out")"
+  cat "$log.out"
 }
 
 section_train_sampled() {
@@ -168,7 +180,7 @@ section_train_sampled() {
 section_train_profiled() {
   log=$work/train-profiled
   # shellcheck disable=SC2086 # words of a command
-  measured_run "$log.d" "$log" '--sample off --profile 20' "$python" "$here/train.py" $TRAIN_B32 --steps 200
+  measured_run "$log.d" "$log" '--sample off --profile 20' "$python" "$here/train.py" $TRAIN_B32 --steps 400
   ended train-profiled run "$log" $? || return
   judge train-profiled run loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
   set -- "$log.d"

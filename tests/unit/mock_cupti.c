@@ -97,6 +97,17 @@ void wt_device_used(struct wt_view *view, uint32_t ordinal)
 
 _Atomic uint64_t wt_profile_on; /* no profiling in this test */
 
+uint64_t wt_profile_flush_due(bool is_short)
+{
+	(void)is_short;
+	return 0;
+}
+
+void wt_profile_flushed(uint64_t held_ns)
+{
+	(void)held_ns;
+}
+
 void wt_profile_note_kernel(struct wt_profile_recent *recent, const struct wt_kernel *kernel,
                             const char *name)
 {
