@@ -121,8 +121,10 @@ static void profiled_side(const struct sums *sums, const struct wt_profiled_cloc
 	ret->tensor_share = per(sums->tensor, cycles);
 	ret->dram_bytes_per_ns = per(sums->dram_bytes, all_ns);
 	/* Of how long it took, as of active SMs. */
-	ret->tensor_error = ret->tensor_share * profiled_error(sums, clock);
-	ret->dram_error = ret->dram_bytes_per_ns * profiled_error(sums, clock);
+	if (result.active_sms > 0) {
+		ret->tensor_error = ret->tensor_share * result.error_sms / result.active_sms;
+		ret->dram_error = ret->dram_bytes_per_ns * result.error_sms / result.active_sms;
+	}
 	ret->clock_mhz = clock->cycles_per_ns * 1e3;
 }
 
