@@ -113,12 +113,20 @@ static bool is_of_measuring(const char *table)
 	return false;
 }
 
-/* Files made before ranges were recorded have nothing of them. */
+/* Files made before ranges, or wavetap's own cost, were recorded have nothing of them. */
 static bool is_added_later(sqlite3 *db, const char *name)
 {
+	bool is_of_cost =
+	        !strcmp(name, "own_cost") || !strcmp(name, "hook_time") || !strcmp(name, "cost");
+
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (is_of_cost)
+		return !wt_db_int(db,
+		                  "SELECT count(*) FROM sqlite_schema WHERE name IN ('own_cost', "
+		                  "'hook_time', 'cost')",
+		                  1);
 	return is_of_ranges && !wt_db_int(db,
 	                                  "SELECT count(*) FROM sqlite_schema WHERE name = 'range' "
 	                                  "OR name LIKE 'range\\_%' ESCAPE '\\'",

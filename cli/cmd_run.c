@@ -34,7 +34,7 @@
 #define SUMMARY_ROWS 3
 
 struct run_values {
-	const char *name, *dir, *record, *sample, *profile;
+	const char *name, *dir, *record, *sample, *profile, *budget;
 	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
@@ -54,6 +54,8 @@ static const struct wt_option run_options[] = {
          "measure SM activity beside it, every T (50us) or as often as is cheap: auto"},
         {"profile", 0, WT_OPTION_TEXT, "N", offsetof(struct run_values, profile), NULL,
          "measure N launches of each configuration exactly: 12 ms each, none beside it"},
+        {"budget", 0, WT_OPTION_TEXT, "PCT", offsetof(struct run_values, budget), NULL,
+         "no more kernel records once recording costs more than PCT % of the time"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},
@@ -70,7 +72,7 @@ struct run_setup {
 	char keep_text[256];
 	struct wt_keep keep;
 	char record_dir[WT_PATH_BYTES];
-	const char *environment[12][2];
+	const char *environment[13][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -184,9 +186,9 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 /* Before the program starts: a typing error must not cost a run. */
 static int check_measurements(const struct run_values *values)
 {
-	const char *given = getenv("WAVETAP_SAMPLE");
+	const char *given = getenv("WAVETAP_SAMPLE"), *budget = getenv("WAVETAP_BUDGET");
 	uint32_t launches;
-	uint64_t ns;
+	uint64_t ns, ppm;
 
 	if (!values->sample && given && wt_sampling_parse(given, &ns))
 		return wt_cli_usage_error("run", "WAVETAP_SAMPLE: \"%s\" is not " WT_SAMPLING_FORM,
@@ -198,6 +200,12 @@ static int check_measurements(const struct run_values *values)
 		return wt_cli_usage_error("run",
 		                          "--profile: \"%s\" is not a number of launches up to %u",
 		                          values->profile, WT_PROFILE_LAUNCHES_MAX);
+	if (values->budget && (!values->budget[0] || wt_budget_parse(values->budget, &ppm)))
+		return wt_cli_usage_error("run", "--budget: \"%s\" is not " WT_BUDGET_FORM,
+		                          values->budget);
+	if (!values->budget && budget && wt_budget_parse(budget, &ppm))
+		return wt_cli_usage_error("run", "WAVETAP_BUDGET: \"%s\" is not " WT_BUDGET_FORM,
+		                          budget);
 	return WT_EXIT_FINE;
 }
 
@@ -264,6 +272,10 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 	if (values->profile) {
 		setup->environment[count][0] = "WAVETAP_PROFILE";
 		setup->environment[count++][1] = values->profile;
+	}
+	if (values->budget) {
+		setup->environment[count][0] = "WAVETAP_BUDGET";
+		setup->environment[count++][1] = values->budget;
 	}
 	return WT_EXIT_FINE;
 }

@@ -215,6 +215,7 @@ void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	if (ledger->kernels_without_sms)
 		wt_phrase_add(&line, "%s kernels on devices with an unknown number of SMs left out",
 		              wt_text_count(a, ledger->kernels_without_sms));
+	wt_cost_add(&line, &losses->cost, ledger->select ? " in the whole run" : "");
 	wt_phrase_end(&line);
 	wt_top_print_losses(out, terminal, losses);
 }
@@ -238,6 +239,7 @@ void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_int(json, ledger->clock_error_ns);
 	wt_json_key(json, "kernels_without_sms");
 	wt_json_int(json, ledger->kernels_without_sms);
+	wt_cost_put(json, &losses->cost);
 	wt_json_key(json, "loss");
 	wt_json_put_loss(json, &losses->loss);
 	wt_json_put_incomplete(json, losses);

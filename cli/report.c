@@ -527,6 +527,7 @@ void wt_report_fini(struct wt_report *report)
 		free(report->captures[i].capture);
 		free(report->captures[i].reason);
 	}
+	wt_cost_fini(&report->cost);
 	if (report->ledger)
 		wt_ledger_fini(report->ledger);
 	free(report->ledger);

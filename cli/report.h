@@ -17,6 +17,7 @@
 
 #include "analysis/evidence.h"
 #include "analysis/sweep.h"
+#include "cli/cost.h"
 
 struct wt_ledger;
 struct wt_select;
@@ -208,7 +209,7 @@ struct wt_report {
 	bool has_queued; /* with has_latency: all kernels of the streams are selected */
 	int64_t launches_read; /* single ones; 0: rollups were enough */
 	int64_t processes, processes_live;
-	int64_t flush_cpu_ns, cupti_callback_ns;
+	struct wt_cost cost; /* of the whole run */
 	char problem[200]; /* after -EIO: what SQLite said; after -ENODATA: why */
 };
 

@@ -108,10 +108,10 @@ int wt_report_read_loss(sqlite3 *db, struct wt_report *report)
 
 int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 {
-	static const char sum_sql[] = "SELECT count(*), total(state = 'live'), total(flush_cpu_ns),"
-	                              " total(cupti_callback_ns) FROM process";
+	static const char sum_sql[] = "SELECT count(*), total(state = 'live') FROM process";
 	static const char capture_sql[] =
-	        "SELECT p.capture, p.reason, count(*), min(p.pid), total(l.launches_attempted)"
+	        "SELECT p.capture, p.reason, count(*), min(p.pid),"
+	        " total(iif(l.kernels, l.launches_unobserved, l.launches_attempted))"
 	        " FROM process p JOIN loss l USING (process_id)"
 	        " WHERE p.capture <> 'full' OR p.reason IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC";
 	sqlite3_stmt *s;
@@ -123,11 +123,11 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 	if (rc > 0) {
 		report->processes = sqlite3_column_int64(s, 0);
 		report->processes_live = (int64_t)sqlite3_column_double(s, 1);
-		report->flush_cpu_ns = (int64_t)sqlite3_column_double(s, 2);
-		report->cupti_callback_ns = (int64_t)sqlite3_column_double(s, 3);
 	}
 	sqlite3_finalize(s);
 	if (rc >= 0)
+		rc = wt_cost_read(db, &report->cost);
+	if (!rc)
 		rc = wt_report_prepare(db, capture_sql, &s);
 	if (rc)
 		return rc;

@@ -411,13 +411,7 @@ static void put_window(struct wt_json *json, const struct wt_report *report)
 		wt_json_null(json);
 	}
 	wt_select_put_steps(json, report->steps);
-	wt_json_key(json, "cost");
-	wt_json_object_begin(json);
-	wt_json_key(json, "flush_cpu_ns");
-	wt_json_int(json, report->flush_cpu_ns);
-	wt_json_key(json, "cupti_callback_ns");
-	wt_json_int(json, report->cupti_callback_ns);
-	wt_json_object_end(json);
+	wt_cost_put(json, &report->cost);
 }
 
 /* Do the rows sum to the ledger, and if not, why? */

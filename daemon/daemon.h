@@ -127,6 +127,10 @@ struct wt_counters {
 	uint64_t samples_taken, samples_dropped, sample_overflows, sample_interval_ns;
 	uint64_t sampler_state, sampler_detail, sampler_cpu_ns;
 	uint64_t profiled_launches, profile_dropped, profile_cost_ns, profile_state, profile_detail;
+	uint64_t hook_launch_ns, hook_calls_timed, hook_calls_ns, hook_long_ns;
+	uint64_t launching_threads, launching_thread_ns, hook_time[WT_COST_BUCKETS];
+	uint64_t hook_start_ns, cupti_callbacks, cupti_bytes, app_callback_ns;
+	uint64_t budget_ppm, budget_state, budget_stepped_ns, budget_cost_ppm;
 };
 
 struct wt_mapped {
@@ -215,6 +219,8 @@ enum wt_statement {
 	WT_SQL_GPU_STATE,
 	WT_SQL_PROFILE,
 	WT_SQL_PROFILE_COUNT,
+	WT_SQL_OWN_COST,
+	WT_SQL_HOOK_TIME,
 	WT_SQL_MAX
 };
 
@@ -403,6 +409,13 @@ int wt_profiled_drain(struct wt_process *process, const struct wt_cell *cell);
 int wt_profiled_save_count(struct wt_process *process);
 int wt_profiled_load_count(struct wt_process *process);
 
+/* ---- cost.c */
+
+/* What wavetap took in the process; of a live one at most once a second. */
+int wt_cost_save(struct wt_process *process, bool is_live);
+/* Into its segment, as far as it is drained. */
+int64_t wt_cost_bytes_written(const struct wt_process *process);
+
 /* ---- process.c */
 
 /* Counted here, stored in `proc`. */
@@ -470,6 +483,7 @@ struct wt_process {
 	int64_t drained_ns, hole_since_ns, device_since_ns, active_ns;
 	uint64_t hole_pos;
 	uint64_t tails[WT_RING_MAX]; /* last seen, for status */
+	int64_t cost_saved_ns; /* CLOCK_MONOTONIC; 0 = not yet */
 	bool is_stalled;
 	bool is_timeless; /* the last kernels came without times: see drain_kernel.c */
 	uint32_t timed_window, timeless_window; /* of the last kernels, so many without times */

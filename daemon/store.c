@@ -153,6 +153,9 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_PROFILE] = "INSERT OR IGNORE INTO profile_launch "
                            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_PROFILE_COUNT] = "INSERT OR REPLACE INTO profile_count VALUES (?,?,?,?,?,?,?)",
+        [WT_SQL_OWN_COST] = "INSERT OR REPLACE INTO own_cost VALUES "
+                            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_HOOK_TIME] = "INSERT OR REPLACE INTO hook_time VALUES (?,?,?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

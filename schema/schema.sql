@@ -529,7 +529,54 @@ CREATE TABLE IF NOT EXISTS profile_count (
   cost_ns    INTEGER NOT NULL              -- that the application waited
 ) STRICT;
 
+-- What wavetap itself took in a process, as it measured it there: doc/run-file.md. One hooked call in 256 is
+-- timed; long: over 1.05 ms, its thread was off its CPU. Sums of timed ones are without long ones.
+CREATE TABLE IF NOT EXISTS own_cost (
+  process_id       INTEGER PRIMARY KEY,
+  launches_timed   INTEGER NOT NULL,       -- launches and graph launches, long ones too
+  launches_long    INTEGER NOT NULL,
+  hook_p50_ns      INTEGER,                -- of timed launches; NULL: fewer than 10
+  hook_p99_ns      INTEGER,                -- NULL: fewer than 100
+  launches_timed_ns INTEGER NOT NULL,      -- sum over those that are not long
+  calls_timed      INTEGER NOT NULL,       -- other hooked calls
+  calls_timed_ns   INTEGER NOT NULL,
+  long_ns          INTEGER NOT NULL,       -- of all long ones
+  start_ns         INTEGER NOT NULL,       -- that the first launch waited while recording was set up
+  threads          INTEGER NOT NULL,       -- with a timed launch
+  thread_ns        INTEGER NOT NULL,       -- from the first to the last timed launch of each, summed
+  cupti_callbacks  INTEGER NOT NULL,       -- buffers asked for and handed over; their time: proc
+  app_callback_ns  INTEGER NOT NULL,       -- in them, of the application's own profiler: not ours
+  cupti_bytes      INTEGER NOT NULL,       -- of CUPTI's records
+  bytes_written    INTEGER NOT NULL,       -- into shared memory
+  budget_ppm       INTEGER NOT NULL,       -- WAVETAP_BUDGET, millionths of wall time; 0: none
+  budget_state     INTEGER NOT NULL,       -- enum wt_budget_state
+  budget_stepped_ns INTEGER,               -- kernels are not observed from here on; NULL: they are
+  budget_cost_ppm  INTEGER NOT NULL        -- what was measured then
+) STRICT;
+
+-- How long the hooks of timed launches took.
+CREATE TABLE IF NOT EXISTS hook_time (
+  process_id INTEGER NOT NULL,
+  low_ns     INTEGER NOT NULL,
+  high_ns    INTEGER,                      -- NULL: no bound
+  launches   INTEGER NOT NULL,
+  PRIMARY KEY (process_id, low_ns)
+) STRICT, WITHOUT ROWID;
+
 -- ------------------------------------------------------------------ views
+
+-- Per process, in ns: estimates of all hooked calls from those timed. NULL: none was timed, or not known.
+CREATE VIEW IF NOT EXISTS cost AS
+SELECT p.process_id, p.pid, p.launches_attempted + p.graph_launches_attempted AS launches,
+       c.launches_timed, c.hook_p50_ns, c.hook_p99_ns,
+       CAST(round(1.0 * c.launches_timed_ns / nullif(c.launches_timed - c.launches_long, 0)
+            * (p.launches_attempted + p.graph_launches_attempted)) AS INTEGER) AS hook_launches_ns,
+       256 * c.calls_timed_ns AS hook_calls_ns, p.cupti_callback_ns, p.flush_cpu_ns,
+       c.start_ns, c.thread_ns, c.threads, p.last_ns - p.first_ns AS wall_ns, c.cupti_callbacks,
+       c.app_callback_ns, c.cupti_bytes, c.bytes_written, nullif(c.budget_ppm, 0) / 1e4 AS budget_pct,
+       c.budget_state, c.budget_stepped_ns,
+       iif(c.budget_stepped_ns IS NULL, NULL, c.budget_cost_ppm / 1e4) AS budget_cost_pct
+FROM proc p LEFT JOIN own_cost c USING (process_id);
 
 CREATE VIEW IF NOT EXISTS sm_active AS
 SELECT device_id, start_ns AS t0, end_ns AS t1, active_avg, active_min, active_max,

@@ -488,6 +488,26 @@ void wt_codec_cell(struct wt_recording_codec *codec, enum wt_ring_index ring, st
 
 /* ---- the rest */
 
+/* Buckets of the timed hooks; `is_told`: the block has them. */
+static void code_hook_times(struct wt_recording_codec *codec, struct wt_recording_facts *facts,
+                            bool is_told)
+{
+	uint64_t count = is_told ? WT_COST_BUCKETS : 0;
+
+	if (is_told)
+		wt_codec_plain(codec, WT_COLUMN_FACTS, &count);
+	if (is_told && count != WT_COST_BUCKETS)
+		wt_codec_keep_error(codec, -EBADMSG);
+	for (unsigned i = 0; i < WT_COST_BUCKETS && !codec->error; i++) {
+		if (is_told)
+			wt_codec_value(codec, WT_COLUMN_FACTS, &facts->hook_time[i],
+			               codec->hook_time[i]);
+		else
+			facts->hook_time[i] = 0;
+		codec->hook_time[i] = facts->hook_time[i];
+	}
+}
+
 void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts *facts)
 {
 	uint64_t now_ns = (uint64_t)facts->now_ns, count = WT_RECORDING_COUNTER_MAX;
@@ -497,7 +517,7 @@ void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts 
 	wt_codec_plain(codec, WT_COLUMN_FACTS, &count);
 	/* Counted block by block: a new daemon may go on with an old file. */
 	if (count != WT_RECORDING_COUNTER_MAX && count != WT_RECORDING_COUNTERS_V1 &&
-	    count != WT_RECORDING_COUNTERS_V2)
+	    count != WT_RECORDING_COUNTERS_V2 && count != WT_RECORDING_COUNTERS_V3)
 		wt_codec_keep_error(codec, -EBADMSG);
 	for (int i = 0; i < WT_RECORDING_COUNTER_MAX && !codec->error; i++) {
 		if ((uint64_t)i < count)
@@ -507,6 +527,7 @@ void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts 
 			facts->counters[i] = 0;
 		codec->counters[i] = facts->counters[i];
 	}
+	code_hook_times(codec, facts, count > WT_RECORDING_COUNTERS_V3);
 }
 
 int wt_codec_init(struct wt_recording_codec *codec, bool is_reading)

@@ -77,6 +77,7 @@ struct wt_recording_codec {
 	/* what the next value is predicted from */
 	int64_t now_ns;
 	uint64_t counters[WT_RECORDING_COUNTER_MAX];
+	uint64_t hook_time[WT_COST_BUCKETS];
 	uint64_t launch_seq, graph_seq, call_end_ns;
 	uint64_t start_end_ns[4], node_id;
 	uint32_t correlation_id[4], event_id, link_correlation_id;
