@@ -17,7 +17,7 @@
 
 #include "analysis/fold.h"
 
-#define FOLD_SOLVED_CHANNELS 4 /* all before WT_FOLD_CLOCK */
+#define FOLD_SOLVED_CHANNELS 5 /* all before WT_FOLD_CLOCK */
 #define FOLD_PROBES 16 /* a bit each of fold_signs() */
 #define FOLD_STUDENT 2.12 /* 95 of 100, from a variance of that many probes */
 #define FOLD_NOISE 2e-3 /* of a sample, before it is known: share of the SMs */

@@ -23,6 +23,7 @@
  */
 #define APART 3.0
 #define LEAK 1.5
+#define OPEN 0.5 /* of what is known beforehand: an unknown that samples leave as wide is open */
 #define JOINT_SHARE 0.1 /* of its time by itself, below which it is JOINT */
 
 size_t fold_all_bytes(const struct wt_fold *fold)
@@ -84,6 +85,8 @@ void wt_fold_summary(const struct wt_fold *fold, struct wt_fold_summary *ret_sum
 struct mean {
 	const struct wt_fold *fold;
 	double time_ns, sum[FOLD_SOLVED_CHANNELS], shift, probe[FOLD_PROBES];
+	double told_ns, told[FOLD_PROBES]; /* of unknowns that samples tell, by open_square */
+	double open_square; /* mean square of probes from which on an unknown is open */
 	double sigma_factor; /* of its own samples, over that of all */
 	double widest; /* bin of ACTIVE */
 };
@@ -91,6 +94,7 @@ struct mean {
 static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
 {
 	const struct fold_solution *solution = &mean->fold->solution;
+	double square = 0;
 
 	mean->time_ns += time_ns;
 	mean->widest = fmax(mean->widest,
@@ -99,8 +103,17 @@ static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
 		if (solution->x[channel])
 			mean->sum[channel] += time_ns * solution->x[channel][i];
 	mean->shift += time_ns * solution->probe[i * WIDTH];
+	for (size_t k = 0; k < FOLD_PROBES; k++) {
+		double probe = solution->probe[i * WIDTH + 1 + k];
+
+		mean->probe[k] += time_ns * probe;
+		square += probe * probe / FOLD_PROBES;
+	}
+	if (square >= mean->open_square)
+		return;
+	mean->told_ns += time_ns;
 	for (size_t k = 0; k < FOLD_PROBES; k++)
-		mean->probe[k] += time_ns * solution->probe[i * WIDTH + 1 + k];
+		mean->told[k] += time_ns * solution->probe[i * WIDTH + 1 + k];
 }
 
 static void add_block(struct mean *mean, const struct fold_block *block)
@@ -109,20 +122,34 @@ static void add_block(struct mean *mean, const struct fold_block *block)
 	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
 	double factor = sqrt(square) / mean->fold->sigma[WT_FOLD_ACTIVE];
 
+	double wide = mean->fold->options.sm_count / mean->fold->sigma[WT_FOLD_ACTIVE];
+	uint32_t bins =
+	        solution->map[block->first + block->bins - 1] - solution->map[block->first] + 1;
+
 	if (factor > mean->sigma_factor)
 		mean->sigma_factor = factor;
+	mean->open_square = OPEN * OPEN * wide * wide * bins;
 	for (uint32_t u = block->first; u < block->first + block->bins; u++)
 		add_unknown(mean, solution->map[u], mean->fold->normal.time_ns[u]);
 }
 
+/*
+ * What samples leave open is as wide as the device, by ACTIVE's noise, and launches that differ are told by
+ * their active SMs: of another channel's noise that would say nothing. Its error is that of what samples
+ * tell; it is no more certain than active SMs are, by their error, which whoever uses it has to heed.
+ */
 static double error_of(const struct mean *mean, int channel)
 {
+	bool is_told = channel != WT_FOLD_ACTIVE && mean->told_ns > 0;
+	const double *probe = is_told ? mean->told : mean->probe;
 	double square = 0, noise, shift;
 
 	for (size_t k = 0; k < FOLD_PROBES; k++)
-		square += mean->probe[k] * mean->probe[k];
-	noise = FOLD_STUDENT * mean->fold->sigma[channel] * mean->sigma_factor *
-	        sqrt(square / FOLD_PROBES) / mean->time_ns;
+		square += probe[k] * probe[k];
+	noise = FOLD_STUDENT * mean->fold->sigma[channel] * sqrt(square / FOLD_PROBES) /
+	        (is_told ? mean->told_ns : mean->time_ns);
+	if (!is_told)
+		noise *= mean->sigma_factor;
 	shift = channel == WT_FOLD_ACTIVE ? mean->shift * align_error_ns(mean->fold) / mean->time_ns
 	                                  : 0;
 	return sqrt(noise * noise + shift * shift);
@@ -152,9 +179,10 @@ static double leak_of(const struct mean *mean, const struct fold_block *block)
 }
 
 /* With what no number of samples makes better. */
-static double whole_error(const struct mean *mean, int channel, double launch_ns, double leak)
+static double whole_error(const struct mean *mean, int channel, double value, double launch_ns,
+                          double leak)
 {
-	double noise = error_of(mean, channel), value = mean->sum[channel] / mean->time_ns;
+	double noise = error_of(mean, channel);
 	bool is_active = channel == WT_FOLD_ACTIVE;
 	double edge = (is_active ? mean->widest : value) * EDGE_NS / launch_ns;
 	double others =
@@ -202,7 +230,7 @@ static void add_joint(const struct wt_fold *fold, uint32_t config, struct mean *
 
 static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *result)
 {
-	struct mean mean = {.fold = fold, .sigma_factor = 1};
+	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
 
 	add_joint(fold, config, &mean);
 	result->joint_time_ns = (int64_t)mean.time_ns;
@@ -213,16 +241,23 @@ static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_
 	}
 }
 
-/* Of its time, what samples with the channel saw. */
-static double seen_share(const struct wt_fold *fold, const struct fold_block *block, int channel)
+/*
+ * Mean of a channel over the time that samples with it saw: what they did not see is not 0. *ret_share:
+ * how much of the block's time that is.
+ */
+static double seen_mean(const struct fold_block *block, const struct wt_fold *fold, int channel,
+                        double *ret_share)
 {
-	double seen_ns = 0, all_ns = 0;
+	const struct fold_normal *normal = channel ? &fold->channels[channel] : &fold->normal;
+	double seen_ns = 0, all_ns = 0, sum = 0;
 
 	for (uint32_t u = block->first; u < block->first + block->bins; u++) {
 		all_ns += fold->normal.time_ns[u];
-		seen_ns += channel ? fold->channels[channel].time_ns[u] : fold->normal.time_ns[u];
+		seen_ns += normal->time_ns[u];
+		sum += normal->time_ns[u] * fold->solution.x[channel][fold->solution.map[u]];
 	}
-	return all_ns > 0 ? seen_ns / all_ns : 0;
+	*ret_share = all_ns > 0 ? seen_ns / all_ns : 0;
+	return seen_ns > 0 ? sum / seen_ns : 0;
 }
 
 /* By how much the recorded time of a block exceeds that without ramps. */
@@ -234,13 +269,14 @@ static double stretch_of(const struct fold_block *block)
 static void own_result(const struct wt_fold *fold, const struct fold_block *block,
                        struct wt_fold_result *result)
 {
-	struct mean mean = {.fold = fold, .sigma_factor = 1};
-	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns, seen;
+	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
+	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns;
 	double leak;
 
 	add_block(&mean, block);
 	leak = mean.time_ns > 0 ? leak_of(&mean, block) : 0;
 	mean.time_ns *= stretch;
+	mean.told_ns *= stretch;
 	launch_ns = mean.time_ns;
 	result->bins = fold->solution.map[block->first + block->bins - 1] -
 	               fold->solution.map[block->first] + 1;
@@ -249,12 +285,18 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 		return;
 	if (block->launches)
 		launch_ns = mean.time_ns / (double)block->launches;
-	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
-		if (fold->solution.x[channel] && (seen = seen_share(fold, block, channel)) > 0.01) {
-			result->mean[channel] = mean.sum[channel] / mean.time_ns;
-			result->error[channel] =
-			        whole_error(&mean, channel, launch_ns, leak) / sqrt(seen);
-		}
+	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++) {
+		double value, seen;
+
+		if (!fold->solution.x[channel])
+			continue;
+		value = seen_mean(block, fold, channel, &seen) / stretch;
+		if (seen <= 0.01)
+			continue;
+		result->mean[channel] = value;
+		result->error[channel] =
+		        whole_error(&mean, channel, value, launch_ns, leak) / sqrt(seen);
+	}
 	if (block->clock_ns > 0)
 		result->mean[WT_FOLD_CLOCK] = block->clock_sum / block->clock_ns;
 	result->active_sms = result->mean[WT_FOLD_ACTIVE];
@@ -294,7 +336,7 @@ void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_
 static void bin_of(const struct wt_fold *fold, const struct fold_block *block, uint32_t i,
                    double *ret_active, double *ret_error)
 {
-	struct mean mean = {.fold = fold, .sigma_factor = 1};
+	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
 	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
 	double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
 

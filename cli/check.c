@@ -100,7 +100,7 @@ static bool is_of_later_version(const struct wt_check *check, const char *name)
 	for (size_t i = 0; !check->has_measured && i < count; i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return false;
+	return !check->has_classes && (!strcmp(name, "measured") || !strcmp(name, "config_idle"));
 }
 
 static bool is_of_measuring(const char *table)
@@ -322,6 +322,7 @@ int wt_check_run(struct wt_check *check)
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
 	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->has_extremes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
+	check->has_classes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

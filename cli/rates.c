@@ -46,7 +46,7 @@ static void read_row(sqlite3_stmt *s, struct wt_rates_row *row)
 	        &row->wave_sms,          &row->wave_max_sms, &row->straggle_sms,
 	        &row->ramp_sms,          &row->warps_per_sm, &row->tensor_share,
 	        &row->dram_bytes_per_ns, &row->sm_clock_mhz, &row->joint_active_sms,
-	        &row->joint_error_sms};
+	        &row->joint_error_sms,   &row->issue_share,  &row->class_wave_sms};
 	int at = 9;
 
 	text(s, 0, row->evidence, sizeof(row->evidence));
@@ -60,6 +60,7 @@ static void read_row(sqlite3_stmt *s, struct wt_rates_row *row)
 	row->joint_time_ns = sqlite3_column_int64(s, 8);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		*numbers[i] = number(s, at++);
+	text(s, at, row->bound_reason, sizeof(row->bound_reason));
 }
 
 /* Not known, or something that can be. */
@@ -129,10 +130,16 @@ static int load_rates(sqlite3 *db, int64_t config_id, double sms, struct wt_rate
 	        "SELECT evidence, is_used, disagrees, reason, launches, time_ns, bound, wave_form,"
 	        " joint_time_ns, active_sms, active_error_sms, underfill_sms, wave_sms,"
 	        " wave_max_sms, straggle_sms, ramp_sms, warps_per_sm, tensor_share,"
-	        " dram_bytes_per_ns, sm_clock_mhz, joint_active_sms, joint_error_sms"
+	        " dram_bytes_per_ns, sm_clock_mhz, joint_active_sms, joint_error_sms, %s"
 	        " FROM measured WHERE config_id = ?1 ORDER BY is_used DESC, evidence DESC";
+	static const char class_sql[] = "issue_share, class_wave_sms, bound_reason";
+	char whole[sizeof(sql) + sizeof(class_sql)];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc;
+
+	snprintf(whole, sizeof(whole), sql,
+	         wt_report_has_classes(db) ? class_sql : "NULL, NULL, NULL");
+	rc = wt_report_prepare(db, whole, &s);
 
 	if (rc)
 		return rc;

@@ -189,7 +189,8 @@ static double per_cycle(float value, const struct wt_sample *sample)
  */
 static struct wt_fold_sample fold_sample_of(const struct wt_sample *s, double sms)
 {
-	bool is_rich = s->tensor >= 0 || s->dram_read_bytes >= 0;
+	bool is_rich = s->tensor >= 0 || s->dram_read_bytes >= 0 || wt_sample_instructions(s) >= 0;
+	float slots = wt_sample_instructions(s) / (float)(WT_EVIDENCE_ISSUE_SLOTS * sms);
 	double dram = s->dram_read_bytes < 0 || s->dram_write_bytes < 0
 	                      ? -1.0
 	                      : ((double)s->dram_read_bytes + (double)s->dram_write_bytes) /
@@ -202,6 +203,7 @@ static struct wt_fold_sample fold_sample_of(const struct wt_sample *s, double sm
 	                 [WT_FOLD_WARPS] = per_cycle(s->warps, s),
 	                 [WT_FOLD_TENSOR] = per_cycle(s->tensor, s),
 	                 [WT_FOLD_DRAM] = dram,
+	                 [WT_FOLD_ISSUE] = per_cycle(slots, s),
 	                 [WT_FOLD_CLOCK] = (double)s->elapsed_cycles / s->duration_ns},
 	};
 }

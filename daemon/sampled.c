@@ -124,7 +124,7 @@ static bool are_values(const struct wt_sample *sample)
 	return is_value(sample->active_avg) && is_value(sample->active_min) &&
 	       is_value(sample->active_max) && is_value(sample->warps) &&
 	       is_value(sample->tensor) && is_value(sample->dram_read_bytes) &&
-	       is_value(sample->dram_write_bytes);
+	       is_value(sample->dram_write_bytes) && is_value(wt_sample_instructions(sample));
 }
 
 /* A time and numbers that can be, of a known device, and not before the one that came last. */

@@ -98,6 +98,7 @@ enum wt_pm_column {
 	WT_PM_TENSOR, /* a share, in percent */
 	WT_PM_DRAM_READ,
 	WT_PM_DRAM_WRITE,
+	WT_PM_INSTRUCTIONS, /* of all SMs */
 	WT_PM_COLUMNS
 };
 

@@ -285,7 +285,8 @@ static enum wt_sampler_state check(struct sampler *s)
 	/* what not every device has */
 	static const char *const words[WT_PM_COLUMNS] = {[WT_PM_WARPS] = "resident warps",
 	                                                 [WT_PM_TENSOR] = "tensor pipe",
-	                                                 [WT_PM_DRAM_READ] = "DRAM"};
+	                                                 [WT_PM_DRAM_READ] = "DRAM",
+	                                                 [WT_PM_INSTRUCTIONS] = "issue slots"};
 	enum wt_sampler_state state;
 
 	wt_sampler_watch_arm(s->timeout_ms, true);

@@ -139,7 +139,7 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_CHUNK_REMOVE] = "DELETE FROM sample_chunk WHERE chunk_id=?1",
         [WT_SQL_FOLD] = "INSERT INTO fold VALUES (?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_MEASURED] = "INSERT INTO measured VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-                            "?,?,?)",
+                            "?,?,?,?,?,?)",
         [WT_SQL_MEASURED_PROFILE] = "INSERT INTO measured_profile VALUES (?,?,?,?)",
         [WT_SQL_BUCKET] = BUCKET_SQL,
         [WT_SQL_GPU_STATE] = "INSERT OR REPLACE INTO gpu_state VALUES (?,?,?,?,?,?,?,?,?)",

@@ -46,6 +46,8 @@ static struct wt_sample sample_of(uint64_t i)
 	        .tensor = i % 3 ? (float)(sum / 4 / (double)SMS) : 0,
 	        .dram_read_bytes = 32.0f * (float)(sum / 1000),
 	        .dram_write_bytes = WT_SAMPLE_UNKNOWN,
+	        .instructions = i % 5 ? (float)(sum / 256 * 256) : 0,
+	        .flags = i % 5 ? WT_SAMPLE_INSTRUCTIONS : 0,
 	};
 }
 
