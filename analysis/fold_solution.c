@@ -69,10 +69,10 @@ static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
 
 /* The old solution, where it has the unknown; else 0. */
 static void warm_start(const struct fold_solution *old, const struct fold_solution *solution,
-                       int channel, double *x)
+                       const double *old_x, double *x)
 {
 	for (size_t u = 0; u < solution->unknowns && u < old->unknowns; u++)
-		x[solution->map[u]] = old->x[channel] ? old->x[channel][old->map[u]] : 0;
+		x[solution->map[u]] = old_x ? old_x[old->map[u]] : 0;
 }
 
 /* b of a channel, merged. */
@@ -158,6 +158,22 @@ static void explain(struct wt_fold *fold, const struct fold_solution *solution, 
 		        fold->normal.time_ns[u] * solution->x[WT_FOLD_ACTIVE][solution->map[u]];
 }
 
+/* ACTIVE, at most all SMs; *x: the same. First, since within bounds a minimum is sharper. */
+static int solve_within(const struct wt_fold *fold, const struct fold_matrix *matrix,
+                        const double *b, double tolerance, struct fold_solution *solution,
+                        double *x)
+{
+	int err;
+
+	solution->bounded = malloc((solution->count + 1) * sizeof(*x));
+	if (!solution->bounded)
+		return -ENOMEM;
+	warm_start(&fold->solution, solution, fold->solution.bounded, x);
+	err = fold_solve_bounded(matrix, b, fold->options.sm_count, tolerance, x);
+	memcpy(solution->bounded, x, solution->count * sizeof(*x));
+	return err;
+}
+
 static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
                          const double *prior, double tolerance, struct fold_solution *solution,
                          int channel)
@@ -169,10 +185,14 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 
 	solution->x[channel] = x;
 	if (!err) {
-		warm_start(&fold->solution, solution, channel, x);
 		take_rhs(fold, solution, (size_t)channel, b);
-		err = fold_solve_bounded(matrix, b, INFINITY, tolerance, x);
+		if (channel == WT_FOLD_ACTIVE)
+			err = solve_within(fold, matrix, b, tolerance, solution, x);
+		else
+			warm_start(&fold->solution, solution, fold->solution.x[channel], x);
 	}
+	if (!err)
+		err = fold_solve_bounded(matrix, b, INFINITY, tolerance, x);
 	if (!err) {
 		left = left_of(matrix, prior, b, x, fold->busy_square[channel],
 		               b + solution->count);
@@ -182,17 +202,8 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 		        channel == WT_FOLD_ACTIVE ? fold->busy : fold->channel_busy[channel], left,
 		        free_count);
 	}
-	if (!err && channel == WT_FOLD_ACTIVE) {
+	if (!err && channel == WT_FOLD_ACTIVE)
 		explain(fold, solution, left);
-		solution->bounded = malloc((solution->count + 1) * sizeof(*x));
-		if (!solution->bounded)
-			err = -ENOMEM;
-		else
-			memcpy(solution->bounded, x, solution->count * sizeof(*x));
-		if (!err)
-			err = fold_solve_bounded(matrix, b, fold->options.sm_count, tolerance,
-			                         solution->bounded);
-	}
 	free(b);
 	return err;
 }
