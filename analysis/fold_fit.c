@@ -35,8 +35,8 @@ static int choose_rows(struct fold_fit *fit)
 				      (i + 1 < stretch->sample_count &&
 				       is_active(fold, sample + 1))))
 					continue;
-				if (pass &&
-				    count * FOLD_FIT_ROWS / active != (count + 1) * FOLD_FIT_ROWS / active)
+				if (pass && count * FOLD_FIT_ROWS / active !=
+				                    (count + 1) * FOLD_FIT_ROWS / active)
 					fit->rows[fit->row_count++] =
 					        (struct fold_fit_row){(uint32_t)s, (uint32_t)i};
 				count++;
@@ -94,8 +94,8 @@ static void share_unknowns(struct fold_fit *fit, const struct ranked *ranked, si
 
 		if (block->config != FOLD_NONE && block->durations)
 			bins = fold_bins(&fit->fold->options, block->duration_ns /
-			                                                 (double)block->durations /
-			                                                 fit->width);
+			                                              (double)block->durations /
+			                                              fit->width);
 		fit->wanted += bins;
 		if (i >= own) { /* the rest shares unknown 0 */
 			*place = (struct fold_place){0, 1};
@@ -198,8 +198,7 @@ static int add_rows(struct fold_fit *fit, int64_t offset_ns, double *ret_square)
 	if (fold_normal_grow(&fit->normal, fit->columns) == FOLD_NONE)
 		return -ENOMEM;
 	for (size_t i = 0; i < fit->row_count; i += fit->stride) {
-		const struct fold_waiting *waiting =
-		        &fit->fold->waiting[fit->rows[i].stretch];
+		const struct fold_waiting *waiting = &fit->fold->waiting[fit->rows[i].stretch];
 		const struct wt_fold_sample *sample = &waiting->samples[fit->rows[i].sample];
 		double ns = (double)(sample->end_ns - sample->start_ns);
 		double y = sample->mean[WT_FOLD_ACTIVE] * ns;
@@ -252,8 +251,7 @@ int fold_fit_try(struct fold_fit *fit, int64_t offset_ns, double *ret_square)
 	add_prior(fit, &matrix);
 	for (size_t i = 0; i < fit->columns; i++)
 		fit->b[i] = fit->normal.rhs[i];
-	err = fold_solve_bounded(&matrix, fit->b, fit->fold->options.sm_count, TOLERANCE,
-	                         fit->x);
+	err = fold_solve_bounded(&matrix, fit->b, fit->fold->options.sm_count, TOLERANCE, fit->x);
 	fold_matrix_times(&matrix, fit->x, fit->times, 1);
 	for (size_t i = 0; i < fit->columns; i++)
 		*ret_square += fit->x[i] * (fit->times[i] - 2 * fit->b[i]);

@@ -41,8 +41,8 @@ void fold_solution_fini(struct fold_solution *solution)
 
 /* ---- solving */
 
-/* Fewer bins where few samples saw the block. */
-static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
+/* Fewer bins where few samples saw the block. each: of the block's are one at least. */
+static int make_map(const struct wt_fold *fold, uint32_t each, struct fold_solution *solution)
 {
 	double length_ns = fold->samples ? fold->sample_ns / (double)fold->samples : 1;
 	size_t next = 0;
@@ -55,8 +55,8 @@ static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
 		const struct fold_block *block = &fold->blocks.all[fold->owner[u]];
 		int64_t bins = (int64_t)(block->time_ns / length_ns / SAMPLES_PER_BIN);
 
-		if (bins > block->bins)
-			bins = block->bins;
+		if (bins > block->bins / each)
+			bins = block->bins / each;
 		if (bins < 1)
 			bins = 1;
 		for (int64_t bin = 0; bin < block->bins; bin++)
@@ -290,22 +290,50 @@ static int solve_errors(struct wt_fold *fold, const struct fold_matrix *matrix, 
 	return err;
 }
 
-/* By the samples that have the channel. */
+/* A channel of one solution, in the bins of another. */
+static int spread_channel(const struct wt_fold *fold, const struct fold_solution *from, int channel,
+                          struct fold_solution *to)
+{
+	double *x = calloc(2 * to->count + 1, sizeof(*x)), *time_ns = x + to->count;
+
+	if (!x)
+		return -ENOMEM;
+	for (size_t u = 0; u < to->unknowns; u++) {
+		x[to->map[u]] += fold->normal.time_ns[u] * from->x[channel][from->map[u]];
+		time_ns[to->map[u]] += fold->normal.time_ns[u];
+	}
+	for (size_t i = 0; i < to->count; i++)
+		x[i] = time_ns[i] > 0 ? x[i] / time_ns[i] : 0;
+	to->x[channel] = x;
+	return 0;
+}
+
+/*
+ * By the samples that have the channel: fewer, and no bound holds what they say. So with bins as they are
+ * told, no finer ones.
+ */
 static int solve_other(struct wt_fold *fold, double tolerance, struct fold_solution *solution,
                        int channel)
 {
-	double *prior = malloc((solution->count + 1) * sizeof(*prior));
+	struct fold_solution coarse = {0};
 	struct fold_matrix matrix = {0};
-	int err = prior ? 0 : -ENOMEM;
+	double *prior = NULL;
+	int err = make_map(fold, fold->finer, &coarse);
 
 	if (!err)
-		err = fold_matrix_init(&matrix, &fold->channels[channel], solution->map,
-		                       solution->count);
+		err = fold_matrix_init(&matrix, &fold->channels[channel], coarse.map, coarse.count);
 	if (!err) {
-		add_prior(fold, solution, &matrix, prior);
-		err = solve_channel(fold, &matrix, prior, tolerance, solution, channel);
+		prior = malloc((coarse.count + 1) * sizeof(*prior));
+		err = prior ? 0 : -ENOMEM;
 	}
+	if (!err) {
+		add_prior(fold, &coarse, &matrix, prior);
+		err = solve_channel(fold, &matrix, prior, tolerance, &coarse, channel);
+	}
+	if (!err)
+		err = spread_channel(fold, &coarse, channel, solution);
 	fold_matrix_fini(&matrix);
+	fold_solution_fini(&coarse);
 	free(prior);
 	return err;
 }
@@ -317,7 +345,7 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 	double floor = 1e-5 * fold->options.sm_count *
 	               (fold->samples ? fold->sample_ns / (double)fold->samples : 1);
 	double *prior = NULL, tolerance = with_errors ? TOLERANCE : ROUGH_TOLERANCE;
-	int err = make_map(fold, &solution);
+	int err = make_map(fold, 1, &solution);
 
 	if (!err)
 		err = fold_matrix_init(&matrix, &fold->normal, solution.map, solution.count);
