@@ -18,8 +18,9 @@
 #define EXACT 0.005
 /*
  * Kernels that always follow each other meet the samples alike: their noise is APART times what it would be
- * if each were the only one, or more, and what is wrong at the edges of one is made up for by the next. Then
- * LEAK of all SMs' edges, two neighbours' and a little, may be in either. In random order it is 1 or so.
+ * if each were the only one, or more, and what is wrong in one is made up for by another. Then LEAK of all
+ * SMs' edges, two neighbours' and a little, may be in either, and the solution is the bounded one: beyond
+ * all SMs there is none. In random order it is 1 or so, and bounds would be a bias: noise cut off on one side.
  */
 #define APART 3.0
 #define LEAK 1.5
