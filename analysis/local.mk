@@ -10,7 +10,8 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
-	analysis/evidence.c analysis/evidence.h analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_fit.c analysis/fold_fit.h analysis/fold_internal.h \
+	analysis/evidence.c analysis/evidence.h analysis/profiled.c analysis/profiled.h \
+	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_fit.c analysis/fold_fit.h analysis/fold_internal.h \
 	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
 	analysis/fold_solution.c analysis/fold_solve.c \
 	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
@@ -18,11 +19,11 @@ libwtanalysis_a_SOURCES = \
 	analysis/phase.c analysis/phase.h analysis/ranges.c analysis/ranges.h \
 	analysis/steps.c analysis/steps.h analysis/steps_anchor.c analysis/steps_internal.h \
 	analysis/steps_judge.c analysis/steps_level.c \
-	analysis/sweep.c analysis/sweep.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
+	analysis/sweep.c analysis/sweep.h analysis/waits.c analysis/waits.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
 analysis_tests = tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
-	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
-	tests/unit/test_sweep tests/unit/test_wave tests/unit/test_whatif
+	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_profiled tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
+	tests/unit/test_sweep tests/unit/test_waits tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
 tests_unit_test_evidence_SOURCES = tests/unit/test_evidence.c tests/tap.h
@@ -39,6 +40,8 @@ tests_unit_test_occupancy_SOURCES = tests/unit/test_occupancy.c tests/tap.h
 tests_unit_test_occupancy_LDADD = libwtanalysis.a -lm
 tests_unit_test_overlap_SOURCES = tests/unit/test_overlap.c tests/tap.h
 tests_unit_test_overlap_LDADD = libwtanalysis.a -lm
+tests_unit_test_profiled_SOURCES = tests/unit/test_profiled.c tests/tap.h
+tests_unit_test_profiled_LDADD = libwtanalysis.a -lm
 tests_unit_test_ranges_SOURCES = tests/unit/test_ranges.c tests/tap.h
 tests_unit_test_ranges_LDADD = libwtanalysis.a -lm
 tests_unit_test_rollup_SOURCES = tests/unit/test_rollup.c tests/tap.h
@@ -49,6 +52,8 @@ tests_unit_test_steps_SOURCES = tests/unit/test_steps.c tests/unit/steps_program
 tests_unit_test_steps_LDADD = libwtanalysis.a -lm
 tests_unit_test_sweep_SOURCES = tests/unit/test_sweep.c tests/tap.h
 tests_unit_test_sweep_LDADD = libwtanalysis.a -lm
+tests_unit_test_waits_SOURCES = tests/unit/test_waits.c tests/tap.h
+tests_unit_test_waits_LDADD = libwtanalysis.a -lm
 tests_unit_test_wave_SOURCES = tests/unit/test_wave.c tests/tap.h
 tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h

@@ -134,6 +134,9 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 	        .wave_max_sm_ns = row->wave_max_sm_ns,
 	        .sms = wt_sweep_occupied_sms(row->config_sms, load->device->sms,
 	                                     row->resident_blocks, row->blocks),
+	        .blocks = row->blocks > 0 && row->blocks <= INT32_MAX ? (uint32_t)row->blocks : 0,
+	        .blocks_per_sm = wt_sweep_blocks_per_sm(row->config_sms, load->device->sms,
+	                                                row->resident_blocks),
 	        .is_judged = row->is_judged,
 	        .is_collective = load->is_collective[load->next_at],
 	};
@@ -152,6 +155,8 @@ static int sweep_row(struct wt_ledger_loading *load, const struct wt_ledger_row 
 		return 0;
 	}
 	load->device->kernels++;
+	if (!rc && observer && observer->compute_gap && !kernel.is_collective)
+		rc = wt_ledger_compute_gap(load);
 	if (!rc && observer && observer->row)
 		rc = observer->row(observer->arg, load->device, row, kernel.is_collective);
 	return rc;
@@ -212,6 +217,9 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 	int rc;
 
 	load->device = device;
+	load->compute_end_ns = ledger->start_ns;
+	load->has_compute = false;
+	load->compute_tag = 0;
 	wt_map_fini(&load->stream_at); /* a stream is of one device */
 	load->stream_count = 0;
 	load->bucket_at = 0;

@@ -107,6 +107,11 @@ struct wt_ledger_observer {
 	int (*row)(void *arg, const struct wt_ledger_device *device,
 	           const struct wt_ledger_row *row, bool is_collective);
 	int (*gap)(void *arg, const struct wt_ledger_gap *gap);
+	/*
+	 * Time in which no kernel ran but collectives, before a kernel that is none, as if collectives
+	 * were no kernels: what the host and copies did beside them. Before that kernel's `row`.
+	 */
+	int (*compute_gap)(void *arg, const struct wt_ledger_gap *gap);
 	/* What a kernel had, in the order of their ends. */
 	int (*share)(void *arg, const struct wt_ledger_device *device, int64_t process_id,
 	             const struct wt_sweep_share *share);

@@ -102,7 +102,8 @@ void wt_run_counters(sqlite3 *db, bool is_asked, char *line, size_t line_bytes)
 			snprintf(line, line_bytes, "counters: off, because %s",
 			         wt_db_meta(db, "sampler_problem", problem, sizeof(problem))
 			                 ? problem
-			                 : "the program ended before they were set up");
+			                 : "the program ended before they were set up, "
+			                   "or another tool is in it (CUDA_INJECTION64_PATH)");
 	}
 	sqlite3_finalize(s);
 }

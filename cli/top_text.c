@@ -14,6 +14,8 @@
 #include "cli/top_columns.h"
 #include "cli/top_text.h"
 
+#define TIMELESS_MIN 100
+
 static const char *const by_text[] = {
         [WT_REPORT_BY_IDLE] = "idle SM-time",
         [WT_REPORT_BY_TAIL_IDLE] = "tail idle (wave + straggle)",
@@ -329,6 +331,12 @@ static void print_ledger_line(struct wt_phrase *line, const struct wt_report *re
 	wt_phrase_end(line);
 }
 
+/* So many kernels without times are not some that ran when the program ended. */
+static bool is_timeless(const struct wt_report *report, int64_t count)
+{
+	return count >= TIMELESS_MIN && count >= report->loss.kernels / 100;
+}
+
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report)
 {
@@ -344,6 +352,10 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 		if (!f->text || count <= 0)
 			continue;
 		wt_phrase_add(&line, "lost %s %s", wt_text_count(number, count), f->text);
+		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time) &&
+		    is_timeless(report, count))
+			wt_phrase_add(&line, "CUPTI's buffers on the GPU may have been used up: "
+			                     "WAVETAP_CUPTI_BUFFERS=250 gives it more (else 64)");
 		wt_phrase_end(&line);
 	}
 	for (size_t i = 0; i < report->capture_count; i++) {

@@ -281,7 +281,8 @@ static int load_gpus(struct wt_run *run)
 	        "SELECT device_id, uuid, name, cc_major, cc_minor, sm_count, warp_size, "
 	        "max_threads_per_sm, max_blocks_per_sm, max_threads_per_block, regs_per_sm, "
 	        "regs_per_block, smem_per_sm_bytes, smem_per_block_bytes, "
-	        "smem_per_block_optin_bytes, smem_reserved_per_block_bytes FROM gpu ORDER BY 1";
+	        "smem_per_block_optin_bytes, smem_reserved_per_block_bytes, clock_khz, "
+	        "mem_clock_khz, mem_bus_bits FROM gpu ORDER BY 1";
 	sqlite3_stmt *query = NULL;
 	int code = sqlite3_prepare_v2(run->db, sql, -1, &query, NULL);
 	int err = 0;
@@ -300,7 +301,10 @@ static int load_gpus(struct wt_run *run)
 		                           &device.smem_per_sm_bytes,
 		                           &device.smem_per_block_bytes,
 		                           &device.smem_per_block_optin_bytes,
-		                           &device.smem_reserved_per_block_bytes};
+		                           &device.smem_reserved_per_block_bytes,
+		                           &device.clock_khz,
+		                           &device.mem_clock_khz,
+		                           &device.mem_bus_bits};
 
 		code = SQLITE_OK;
 		if (sqlite3_column_bytes(query, 1) == sizeof(device.uuid))

@@ -471,6 +471,8 @@ struct wt_process {
 	uint64_t hole_pos;
 	uint64_t tails[WT_RING_MAX]; /* last seen, for status */
 	bool is_stalled;
+	bool is_timeless; /* the last kernels came without times: see drain_kernel.c */
+	uint32_t timed_window, timeless_window; /* of the last kernels, so many without times */
 };
 
 /* The segment of a sampler: none of the processes of the run. */

@@ -10,6 +10,10 @@
 #define LAUNCH_COOPERATIVE_MULTI_DEVICE 2
 #define LAUNCH_FROM_DEVICE 3
 
+/* Of so many kernels, so many without times are an alarm. */
+#define TIMELESS_WINDOW 1000
+#define TIMELESS_ALARM 100
+
 static const char unknown_kernel[] = "(unknown kernel)";
 
 static int kernel_id_of(struct wt_process *process, uint32_t name_id, int64_t *ret_kernel_id)
@@ -123,6 +127,30 @@ static int link_kernel(struct wt_process *process, const struct wt_kernel *kerne
 	return err;
 }
 
+/*
+ * Once CUPTI has no device buffer left for times, all further records come without, maybe for hours:
+ * that has to be said while it happens. Launches under the range profiler have none either, and that
+ * is as it should be.
+ */
+static void watch_times(struct wt_process *process, bool is_timed)
+{
+	bool is_profiling = process->tally.kernels_no_time <
+	                    (int64_t)process->counters.profiled_launches + TIMELESS_ALARM;
+
+	process->timed_window += is_timed;
+	process->timeless_window += !is_timed;
+	if (!process->is_timeless && process->timeless_window >= TIMELESS_ALARM && !is_profiling) {
+		process->is_timeless = true;
+		wt_log_line("process %d: CUPTI gives kernels no times (%lld so far): see wavetap "
+		            "status",
+		            process->mapped.header.pid, (long long)process->tally.kernels_no_time);
+	}
+	if (process->timed_window + process->timeless_window < TIMELESS_WINDOW)
+		return;
+	process->is_timeless = process->is_timeless && process->timeless_window >= TIMELESS_ALARM;
+	process->timed_window = process->timeless_window = 0;
+}
+
 int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t now_ns)
 {
 	struct wt_run *run = process->run;
@@ -158,6 +186,7 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	}
 	if (err)
 		return err;
+	watch_times(process, is_timed);
 	run->next_exec_id++;
 	process->tally.kernels_stored++;
 	return wt_store_run(run, WT_SQL_EXEC, "iiinniiinnninnn", exec_id, process->process_id,

@@ -2,20 +2,6 @@
  * measured.c - results of the fold, and of launches under the profiler, to rows of `fold`, `measured` and
  * `measured_profile`: see folds.h. All rows are written anew each time: they depend on each other, and
  * there are as many as configurations.
- *
- * PROFILED. CUPTI gives kernel records of launches under the profiler no times (H200, CUDA 13). So D is
- * the mean duration of the configuration's launches that have some (config_stat), and active SMs are
- * active_sum / (f x D), with the SM clock f: the counts are of the kernel alone, since nothing else is
- * active then. The counters run longer than the kernel: they are started before it and stopped after it,
- * which is 0.9 us. So f is the slope of `elapsed` over D of all configurations of a device; what ran longer
- * is in the intercept. Where they are too few or too alike for a slope, or it is no clock, f is the device's
- * greatest, which a kernel that runs alone every 12 ms has (H200: 29,186,396 cycles at 1.98 GHz are 14,741
- * SM-us, truth 14,740). The share active_sum / (elapsed x SMs) would be of the counters' time, hence too
- * small for short kernels.
- *
- * ERROR, 95 of 100, in squares: the spread of the counts over the launches; the spread of D, over as many,
- * since no one knows how long those very launches took; what f may be off; and PROFILED_EDGE_NS of D. At
- * least 0.3 %.
  */
 #include "daemon/folds.h"
 
@@ -24,17 +10,7 @@
 #include <stdlib.h>
 
 #include "analysis/evidence.h"
-
-#define PROFILED_ERROR_MIN 0.003 /* of active SMs: h200-facts, range profiler against truth */
-#define PROFILED_ERROR_ONE 0.01 /* of a single launch, whose spread is not known */
-/*
- * A kernel that finds the device idle is that much shorter than one that follows another (H200, kernels of
- * 5 to 62 us: 180 SM cycles less from first to last block, each).
- */
-#define PROFILED_EDGE_NS 100.0
-#define SLOPE_CONFIGS_MIN 4
-#define SLOPE_ERROR_MAX 0.03
-#define SLOPE_SPREAD_MIN 4.0 /* longest by shortest */
+#include "analysis/profiled.h"
 
 /* What one evidence says of a configuration. */
 struct side {
@@ -48,101 +24,36 @@ struct side {
 
 /* ---- profiled */
 
-/* Sums over the launches of a configuration: those under the profiler, and those with times. */
+/* Sums over the launches of a configuration under the profiler. */
 struct sums {
-	int64_t launches;
-	double active, active2, elapsed, warps;
-	double tensor, dram_bytes; /* negative once one is not known */
-	double timed, time_ns, time2_ns2;
+	struct wt_profiled_sums cycles;
+	double warps, tensor, dram_bytes; /* the latter negative once one is not known */
 };
-
-static double duration_ns(const struct sums *sums)
-{
-	return sums->timed > 0 ? sums->time_ns / sums->timed : 0;
-}
-
-/* SM cycles per ns while launches of a device were profiled, and the share that it may be off. */
-struct clock {
-	double cycles_per_ns, error; /* 0: not known */
-};
-
-/* Mean duration, mean of `elapsed`, and launches of a configuration. */
-struct point {
-	double x, y, launches;
-};
-
-static int compare_points(const void *left, const void *right)
-{
-	const struct point *a = left, *b = right;
-
-	if (a->x != b->x)
-		return a->x < b->x ? -1 : 1;
-	return a->y < b->y ? -1 : a->y > b->y;
-}
-
-/*
- * The slope of a line through points, by x, and what it may be off: two standard deviations, as a share.
- * Durations vary in proportion to themselves, so weights fall with their square.
- */
-static struct clock slope_of(const struct point *points, size_t count)
-{
-	double sum = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0, slope, left;
-
-	for (size_t i = 0; i < count; i++) {
-		double weight = points[i].launches / (points[i].x * points[i].x);
-
-		sum += weight;
-		x += weight * points[i].x;
-		y += weight * points[i].y;
-	}
-	for (size_t i = 0; i < count; i++) {
-		double weight = points[i].launches / (points[i].x * points[i].x);
-		double dx = points[i].x - x / sum, dy = points[i].y - y / sum;
-
-		xx += weight * dx * dx;
-		xy += weight * dx * dy;
-		yy += weight * dy * dy;
-	}
-	slope = xy / xx;
-	left = fmax(0, yy - slope * xy) / (double)(count - 2);
-	return (struct clock){slope, 2 * sqrt(left / xx) / slope};
-}
 
 static int clock_of(const struct wt_run *run, int64_t device_id, const struct sums *sums,
-                    struct clock *ret_clock)
+                    struct wt_profiled_clock *ret_clock)
 {
-	double most = (double)wt_configs_device_of(run, device_id)->clock_khz * 1e-6;
-	struct point *points = malloc((run->configs_count + 1) * sizeof(*points));
-	struct clock slope = {0, 0};
+	struct wt_profiled_point *points = malloc((run->configs_count + 1) * sizeof(*points));
 	size_t count = 0;
 
 	if (!points)
 		return -ENOMEM;
 	for (size_t i = 0; i < run->configs_count; i++) {
-		double d = duration_ns(&sums[i]), n = (double)sums[i].launches;
+		const struct wt_profiled_sums *s = &sums[i].cycles;
+		double ns = wt_profiled_duration_ns(s), n = (double)s->launches;
 
-		if (run->configs[i].key.device_id == device_id && sums[i].launches && d > 0)
-			points[count++] = (struct point){d, sums[i].elapsed / n, n};
+		if (run->configs[i].key.device_id == device_id && s->launches && ns > 0)
+			points[count++] = (struct wt_profiled_point){ns, s->elapsed / n, n};
 	}
-	/* Configurations of a run that was read again have another order: sums must not depend on it. */
-	qsort(points, count, sizeof(*points), compare_points);
-	if (count >= SLOPE_CONFIGS_MIN && points[count - 1].x >= SLOPE_SPREAD_MIN * points[0].x)
-		slope = slope_of(points, count);
+	*ret_clock = wt_profiled_clock_of(
+	        points, count, (double)wt_configs_device_of(run, device_id)->clock_khz * 1e-6);
 	free(points);
-	*ret_clock = (struct clock){most, 0};
-	if (slope.cycles_per_ns > 0 && slope.error <= SLOPE_ERROR_MAX &&
-	    (most <= 0 ||
-	     (slope.cycles_per_ns <= 1.02 * most && slope.cycles_per_ns >= 0.1 * most)))
-		*ret_clock = slope;
 	return 0;
 }
 
 static void add_launch(struct sums *sums, const struct wt_profiled *p)
 {
-	sums->launches++;
-	sums->active += p->active_sum;
-	sums->active2 += p->active_sum * p->active_sum;
-	sums->elapsed += p->elapsed;
+	wt_profiled_add(&sums->cycles, p->active_sum, p->elapsed);
 	sums->warps += p->warps;
 	sums->tensor = p->tensor < 0 || sums->tensor < 0 ? -1.0 : sums->tensor + p->tensor;
 	sums->dram_bytes =
@@ -160,16 +71,12 @@ static int add_durations(struct wt_run *run, struct sums *sums)
 	while (code == SQLITE_OK && (code = sqlite3_step(query)) == SQLITE_ROW) {
 		uint32_t idx = wt_map_get(&run->folds->config_of,
 		                          (uint64_t)sqlite3_column_int64(query, 0));
-		double launches = sqlite3_column_double(query, 1);
-		double time_ns = sqlite3_column_double(query, 2);
 
 		code = SQLITE_OK;
-		if (idx == WT_MAP_NONE)
-			continue;
-		sums[idx].timed += launches;
-		sums[idx].time_ns += time_ns;
-		sums[idx].time2_ns2 +=
-		        sqlite3_column_double(query, 3) + time_ns * time_ns / launches;
+		if (idx != WT_MAP_NONE)
+			wt_profiled_add_times(&sums[idx].cycles, sqlite3_column_int64(query, 1),
+			                      sqlite3_column_int64(query, 2),
+			                      sqlite3_column_double(query, 3));
 	}
 	sqlite3_finalize(query);
 	return wt_store_check(run, code);
@@ -180,34 +87,16 @@ static double per(double sum, double by)
 	return sum < 0 ? -1.0 : sum / by;
 }
 
-/* Square of the standard deviation over the mean. */
-static double spread2(double n, double sum, double sum2)
+static void profiled_side(const struct sums *sums, const struct wt_profiled_clock *clock,
+                          struct side *ret)
 {
-	double mean = n > 0 ? sum / n : 0;
+	double n = (double)sums->cycles.launches;
+	double all_ns = wt_profiled_duration_ns(&sums->cycles) * n;
+	struct wt_profiled_result result = wt_profiled_result_of(&sums->cycles, clock);
+	double cycles = result.cycles * n;
 
-	return n > 1 && mean > 0 ? fmax(0, (sum2 - n * mean * mean) / (n - 1)) / (mean * mean) : 0;
-}
-
-/* Of the mean, as a share of it. */
-static double profiled_error(const struct sums *sums, const struct clock *clock)
-{
-	double n = (double)sums->launches, edge = PROFILED_EDGE_NS / duration_ns(sums);
-	double counts = n > 1 ? 4 * spread2(n, sums->active, sums->active2) / n
-	                      : PROFILED_ERROR_ONE * PROFILED_ERROR_ONE;
-	double times = 4 * spread2(sums->timed, sums->time_ns, sums->time2_ns2) *
-	               (1 / n + 1 / sums->timed);
-
-	return fmax(PROFILED_ERROR_MIN,
-	            sqrt(counts + times + edge * edge + clock->error * clock->error));
-}
-
-static void profiled_side(const struct sums *sums, const struct clock *clock, struct side *ret)
-{
-	double all_ns = duration_ns(sums) * (double)sums->launches;
-	double cycles = clock->cycles_per_ns * all_ns;
-
-	*ret = (struct side){.is_there = sums->launches > 0,
-	                     .launches = sums->launches,
+	*ret = (struct side){.is_there = sums->cycles.launches > 0,
+	                     .launches = sums->cycles.launches,
 	                     .time_ns = llround(all_ns),
 	                     .joint_active_sms = -1,
 	                     .joint_error_sms = -1,
@@ -223,9 +112,8 @@ static void profiled_side(const struct sums *sums, const struct clock *clock, st
 	ret->is_measured = true;
 	ret->reason = NULL;
 	ret->measured = (struct wt_evidence_measured){.evidence = WT_EVIDENCE_PROFILED,
-	                                              .active_sms = sums->active / cycles,
-	                                              .error_sms = sums->active / cycles *
-	                                                           profiled_error(sums, clock)};
+	                                              .active_sms = result.active_sms,
+	                                              .error_sms = result.error_sms};
 	ret->warps_per_sm = per(sums->warps, cycles);
 	ret->tensor_share = per(sums->tensor, cycles);
 	ret->dram_bytes_per_ns = per(sums->dram_bytes, all_ns);
@@ -445,7 +333,7 @@ static int write_device(struct wt_run *run, int64_t device_id, struct wt_device_
                         const struct sums *sums)
 {
 	struct wt_fold_summary summary = {.state = WT_FOLD_NO_SAMPLES};
-	struct clock clock;
+	struct wt_profiled_clock clock;
 	int err = clock_of(run, device_id, sums, &clock);
 
 	if (!err && device) {

@@ -12,9 +12,12 @@
 #define FINE_NS UINT64_C(20000)
 #define RICH_NS UINT64_C(200000)
 #define RICH_NS_MAX (4 * MS)
-#define RICH_EVERY 8u /* stretches */
-#define RICH_FIRST 2u /* of them: active cycles come first */
-#define RICH_BURST_EVERY 3u
+#define RICH_STRETCH_NS (500 * MS)
+#define RICH_FIRST_NS (1000 * MS) /* of kernels in plain samples, before the first rich stretch */
+#define RICH_EVERY_NS (8000 * MS) /* and before each other */
+#define RICH_FIRST_STRETCHES 2u /* where kernels are few: or so many stretches that saw some */
+#define RICH_EVERY_STRETCHES 12u
+#define RICH_BURST_EVERY 6u
 #define STRETCH_NS (1000 * MS)
 #define FINE_STRETCH_NS (250 * MS)
 #define CYCLE_NS (10000 * MS) /* a burst, and the rest after it */
@@ -44,22 +47,40 @@ static uint64_t take_turns(uint64_t interval_ns, uint32_t turn)
 	return turn % 2 ? beside(interval_ns) : interval_ns;
 }
 
+/* Did plain samples see enough kernels since the last rich stretch? */
+static bool is_rich_due(const struct wt_sampler_policy *policy)
+{
+	bool is_first = policy->riches == 0;
+
+	return policy->plain_active_ns >= (is_first ? RICH_FIRST_NS : RICH_EVERY_NS) ||
+	       policy->plain_stretches >= (is_first ? RICH_FIRST_STRETCHES : RICH_EVERY_STRETCHES);
+}
+
+static struct wt_sampler_plan next_rich(struct wt_sampler_policy *policy)
+{
+	policy->riches++;
+	policy->plain_active_ns = policy->plain_stretches = 0;
+	return (struct wt_sampler_plan){.interval_ns =
+	                                        take_turns(policy->rich_ns, policy->rich_turn++),
+	                                .stretch_ns = RICH_STRETCH_NS,
+	                                .is_rich = true};
+}
+
 struct wt_sampler_plan wt_sampler_policy_next(struct wt_sampler_policy *policy)
 {
 	bool is_burst = policy->asked_ns == WT_SAMPLE_AUTO && policy->active_ns >= STEADY_NS;
 	struct wt_sampler_plan plan = {.stretch_ns = STRETCH_NS};
-	uint32_t stretch = policy->stretches++, burst = is_burst ? ++policy->bursts : 0;
+	uint32_t burst = is_burst ? ++policy->bursts : 0;
 
 	policy->is_fine = is_burst && burst % FINE_EVERY == 0 && !policy->is_fine_refused &&
 	                  policy->base_ns > FINE_NS;
-	policy->is_rich = policy->has_rich && (is_burst ? burst % RICH_BURST_EVERY == 1
-	                                                : stretch % RICH_EVERY == RICH_FIRST);
-	plan.is_rich = policy->is_rich;
+	policy->is_rich = policy->has_rich &&
+	                  (is_burst ? burst % RICH_BURST_EVERY == 1 : is_rich_due(policy));
 	if (policy->is_fine) {
 		plan.interval_ns = take_turns(FINE_NS, burst / FINE_EVERY);
 		plan.stretch_ns = FINE_STRETCH_NS;
 	} else if (policy->is_rich) {
-		plan.interval_ns = take_turns(policy->rich_ns, policy->rich_turn++);
+		plan = next_rich(policy);
 	} else {
 		plan.interval_ns = take_turns(policy->base_ns, policy->turn++);
 	}
@@ -93,6 +114,10 @@ bool wt_sampler_policy_learn(struct wt_sampler_policy *policy,
 	uint64_t cost_ns;
 
 	policy->active_ns += stretch->active_ns;
+	if (!policy->is_rich) {
+		policy->plain_active_ns += stretch->active_ns;
+		policy->plain_stretches += stretch->active_ns > 0;
+	}
 	if (stretch->is_overflow && policy->is_fine) {
 		policy->is_fine_refused = true;
 		return true;

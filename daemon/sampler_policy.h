@@ -8,8 +8,13 @@
  *         kernels on, bursts: a second of every ten, and now and then a short one at 20 us.
  *   T     T and a little less, without rests.
  *
- * Warps, tensor pipe and DRAM cost three times what active cycles do, and the device has to be set up
- * anew for them: they have some stretches of their own, at wider intervals.
+ * Warps, tensor pipe and DRAM cost three times what active cycles do, don't fold (design.md), and the
+ * device has to be set up anew for them and again after them (0.65 s each on an H200, without samples).
+ * So they have short stretches of their own, half a second at a wider interval: the first once plain
+ * samples saw kernels for a second, or some in two stretches; the others after eight seconds more, or
+ * twelve stretches. An idle device has none, and a phase that begins after idle time begins with plain
+ * samples. Of any eight seconds three quarters at least are plain, of a long run 80 of 100 (rich ones
+ * are 5): test_phases() in tests/unit/test_sampler_policy.c.
  *
  * Pure: no clock, no I/O; one thread at a time.
  */
@@ -43,8 +48,11 @@ struct wt_sampler_policy {
 	uint64_t base_ns; /* the wider one of the two intervals */
 	uint64_t rich_ns; /* the same of rich stretches */
 	uint64_t active_ns; /* sampled so far */
+	uint64_t plain_active_ns; /* the same in plain stretches, since the last rich one */
+	uint32_t plain_stretches; /* that saw kernels, since then */
+	uint32_t riches; /* stretches */
 	uint32_t turn, rich_turn; /* which of the two is next */
-	uint32_t stretches, bursts;
+	uint32_t bursts;
 	uint32_t overflows_in_row;
 	bool is_fine; /* the stretch that goes on is one of the fine ones */
 	bool is_rich; /* or a rich one */

@@ -4,7 +4,7 @@
  * {"version", "pid", "uptime_s", "data_dir", "shm_dir",
  *  "processes": [{"pid", "segment", "run", "rank", "command", "state", "capture", "reason",
  *                 "stalled", "launches_attempted", "launches_stored", "launches_dropped",
- *                 "kernels_stored", "kernels_dropped", "rings": [{"cells", "used"}, ...],
+ *                 "kernels_stored", "kernels_dropped", "kernels_no_time", "is_timeless", "rings": [{"cells", "used"}, ...],
  *                 "cells_torn", "cells_bad", "linker_held", "segment_bytes",
  *                 "recording", "recording_problem"}],
  *  "runs": [{"key", "path", "processes", "store": {"state", "error", "wal", "batches"}}],
@@ -116,6 +116,8 @@ static void put_process(struct text *text, const struct wt_process *process)
 	put(text, "\"launches_dropped\":%llu,\"kernels_stored\":%lld,\"kernels_dropped\":%llu,",
 	    (unsigned long long)counters->launch_dropped, (long long)process->tally.kernels_stored,
 	    (unsigned long long)(counters->kernels_dropped_ring + counters->kernels_dropped_cupti));
+	put(text, "\"kernels_no_time\":%lld,\"is_timeless\":%s,",
+	    (long long)process->tally.kernels_no_time, process->is_timeless ? "true" : "false");
 	put(text, "\"rings\":[");
 	for (int i = 0; i < WT_RING_MAX; i++) {
 		uint64_t tail = process->tails[i], cursor = process->cursor[i];

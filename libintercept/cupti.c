@@ -107,6 +107,11 @@ static unsigned lent_count(void)
 	return POOL_BUFFERS + (spare.memory ? SPARE_BUFFERS : 0) - out;
 }
 
+bool wt_cupti_is_short(void)
+{
+	return lent_count() > POOL_BUFFERS / 2;
+}
+
 static void count_lent(struct wt_view *view)
 {
 	if (view)
@@ -320,14 +325,9 @@ static wtcupti_result switch_on(bool is_late)
 {
 	static const int others[] = {WTCUPTI_KIND_MEMCPY, WTCUPTI_KIND_MEMSET,
 	                             WTCUPTI_KIND_SYNCHRONIZATION, WTCUPTI_KIND_OVERHEAD};
-	uint8_t off = 0;
-	size_t off_bytes = sizeof(off);
 	wtcupti_result result;
 
-	/* One buffer per launching thread would let the thread count decide the memory we take. An
-	 * older CUPTI does not know the attribute and has one set of buffers anyway. */
-	if (wt_cupti.set_attribute)
-		wt_cupti.set_attribute(WTCUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER, &off_bytes, &off);
+	wt_cupti_limit();
 	result = wt_cupti.register_callbacks(buffer_requested, buffer_completed);
 	if (result)
 		return result;

@@ -1,6 +1,6 @@
 /*
  * cupti.h - private to the CUPTI side of libwavetap.so: cupti_find.c, cupti.c,
- * cupti_calls.c, cupti_flush.c, cupti_clock.c, cupti_records.c, share.c, share_calls.c, share_feed.c.
+ * cupti_calls.c, cupti_limit.c, cupti_flush.c, cupti_clock.c, cupti_records.c, share.c, share_calls.c, share_feed.c.
  *
  * HOW THE PARTS WORK TOGETHER
  *
@@ -49,6 +49,7 @@ struct wt_cupti_api {
 	wtcupti_dropped_records_fn dropped_records;
 	wtcupti_get_timestamp_fn get_timestamp;
 	wtcupti_attribute_fn set_attribute;
+	wtcupti_attribute_fn get_attribute;
 	wtcupti_enable_api_fn enable_driver_api;
 	wtcupti_enable_api_fn enable_runtime_api;
 	wtcupti_enable_fn enable_all_sync;
@@ -101,6 +102,9 @@ void wt_cupti_settle(unsigned limit_ms);
  * deliver them on a thread of its own. False after `limit_ms`. On the thread that flushed. */
 bool wt_cupti_collect(unsigned limit_ms);
 
+/* More than half of the buffers are with CUPTI. */
+bool wt_cupti_is_short(void);
+
 /* ---- cupti_calls.c */
 
 /*
@@ -126,6 +130,11 @@ void wt_cupti_switch_launch_calls(uint8_t enable);
 
 /* The whole kind on and then all calls but ours off: for a process that has a context already. */
 void wt_cupti_switch_kind_down(int kind);
+
+/* ---- cupti_limit.c */
+
+/* Tells CUPTI how much memory it may take; before anything is enabled. */
+void wt_cupti_limit(void);
 
 /* ---- cupti_clock.c */
 

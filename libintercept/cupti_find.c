@@ -238,6 +238,7 @@ static bool resolve(void *handle, struct wt_cupti_api *api)
 	MAY(dropped_records, "cuptiActivityGetNumDroppedRecords", wtcupti_dropped_records_fn);
 	MAY(get_timestamp, "cuptiGetTimestamp", wtcupti_get_timestamp_fn);
 	MAY(set_attribute, "cuptiActivitySetAttribute", wtcupti_attribute_fn);
+	MAY(get_attribute, "cuptiActivityGetAttribute", wtcupti_attribute_fn);
 	MAY(enable_driver_api, "cuptiActivityEnableDriverApi", wtcupti_enable_api_fn);
 	MAY(enable_runtime_api, "cuptiActivityEnableRuntimeApi", wtcupti_enable_api_fn);
 	MAY(enable_all_sync, "cuptiActivityEnableAllSyncRecords", wtcupti_enable_fn);

@@ -101,7 +101,10 @@ static bool flush(struct wt_view *view, uint32_t flag)
 
 	if (wt_cupti_is_recording()) {
 		wtcupti_result result = wt_cupti.flush_all(flag);
+		uint64_t held_ns = flag ? 0 : wt_profile_flush_due(wt_cupti_is_short());
 
+		if (held_ns && !wt_cupti.flush_all(WTCUPTI_FLUSH_FORCED))
+			wt_profile_flushed(held_ns);
 		if (result && flag)
 			wt_log("cupti: forced flush gave %d", result);
 		if (result == WTCUPTI_ERROR_NOT_INITIALIZED)

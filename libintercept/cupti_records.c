@@ -315,7 +315,8 @@ static void add_link(struct wt_batch *batch, const struct wtcupti_activity_api *
 		return;
 	wt_add_relaxed(&batch->view->producer->links_seen, 1);
 	link.start_ns = from->start;
-	end_ns = from->end;
+	/* A flush from inside a call of the runtime's (profile_flush.c) may meet its record: it goes on. */
+	end_ns = from->end ? from->end : wt_now_ns();
 	if (end_ns > link.start_ns)
 		link.duration_ns = end_ns - link.start_ns < WT_LINK_DURATION_MAX_NS
 		                           ? (uint32_t)(end_ns - link.start_ns)

@@ -168,6 +168,16 @@ static void fill_record_dir(char *text, size_t bytes)
 		strcpy(text + used, value);
 }
 
+/* A library in the process that isn't ours, and most likely counts: ncu, nsys and the like. */
+static bool is_other_tool(void)
+{
+	const char *path = secure_getenv("CUDA_INJECTION64_PATH");
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *name = slash ? slash + 1 : path;
+
+	return name && name[0] && strcmp(name, "libwavetap.so");
+}
+
 /* WAVETAP_SAMPLE and WAVETAP_PROFILE; what makes no sense is as if it weren't there. */
 static void fill_measurements(struct wt_segment_header *header)
 {
@@ -175,6 +185,9 @@ static void fill_measurements(struct wt_segment_header *header)
 	const char *profile = secure_getenv("WAVETAP_PROFILE");
 
 	if (!sample || wt_sampling_parse(sample, &header->sample_interval_ns))
+		header->sample_interval_ns = 0;
+	/* A device's counters are for one. Who was told an interval was told so by the user. */
+	if (header->sample_interval_ns == WT_SAMPLE_AUTO && is_other_tool())
 		header->sample_interval_ns = 0;
 	if (!profile || wt_profile_parse(profile, &header->profile_launches))
 		header->profile_launches = 0;

@@ -1,6 +1,7 @@
 # libintercept/local-cupti.mk: the CUPTI side of libwavetap.so
 wt_profile_sources = \
 	libintercept/profile.c \
+	libintercept/profile_flush.c \
 	libintercept/profile_gate.c \
 	libintercept/profile_range.c \
 	libintercept/profile_session.c \
@@ -13,6 +14,7 @@ wt_cupti_sources = \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_find.c \
 	libintercept/cupti_flush.c \
+	libintercept/cupti_limit.c \
 	libintercept/cupti_records.c \
 	libintercept/profile.h \
 	$(wt_profile_sources) \
@@ -32,6 +34,7 @@ tests_unit_test_share_SOURCES = \
 	libintercept/clock_read.c \
 	libintercept/cupti_clock.c \
 	libintercept/cupti_flush.c \
+	libintercept/cupti_limit.c \
 	libintercept/cupti_records.c \
 	libintercept/libc.c \
 	libintercept/module.c \
@@ -49,14 +52,16 @@ tests_unit_test_cupti_find_LDADD = -lm
 EXTRA_tests_unit_test_cupti_find_DEPENDENCIES = \
 	tests/fake/libcuda.so.1 tests/fake/libcupti.so.13
 
-check_PROGRAMS += tests/unit/test_profile
-TESTS += tests/unit/test_profile
-tests_unit_test_profile_SOURCES = \
+wt_profile_test_sources = \
 	tests/unit/mock_profiler.c \
 	tests/unit/mock_profiler.h \
-	tests/unit/test_profile.c \
 	libintercept/libc.c \
 	libintercept/module.c \
 	libintercept/profile.h \
 	$(wt_profile_sources)
+check_PROGRAMS += tests/unit/test_profile tests/unit/test_profile_rounds
+TESTS += tests/unit/test_profile tests/unit/test_profile_rounds
+tests_unit_test_profile_SOURCES = tests/unit/test_profile.c $(wt_profile_test_sources)
 tests_unit_test_profile_LDADD = -lm
+tests_unit_test_profile_rounds_SOURCES = tests/unit/test_profile_rounds.c $(wt_profile_test_sources)
+tests_unit_test_profile_rounds_LDADD = -lm

@@ -25,15 +25,16 @@ typedef wtcu_result (*ctx_synchronize_fn)(void);
 
 /* ---- its life */
 
-static uint64_t warmup_ns(void)
+/* A number in the environment; `otherwise` if there is none from `least` to `most`. */
+static uint64_t setting(const char *name, long least, long most, uint64_t otherwise)
 {
-	const char *given = secure_getenv("WAVETAP_PROFILE_WARMUP_MS");
+	const char *given = secure_getenv(name);
 	char *end = NULL;
-	long ms = given ? wt_libc_strtol(given, &end, 10) : 0;
+	long value = given ? wt_libc_strtol(given, &end, 10) : 0;
 
-	if (!given || end == given || *end || ms < 0 || ms > 86400000)
-		return WT_PROFILE_WARMUP_NS;
-	return (uint64_t)ms * MS;
+	if (!given || end == given || *end || value < least || value > most)
+		return otherwise;
+	return (uint64_t)value;
 }
 
 uint64_t wt_profile_clock_ns(void)
@@ -67,7 +68,9 @@ static struct wt_profile_run *make_run(struct wt_view *view, uint32_t wish)
 	(void)madvise(run, sizeof(*run), MADV_DONTFORK);
 	run->view = view;
 	run->launches_wanted = wish;
-	run->warmup_ns = warmup_ns();
+	run->warmup_ns =
+	        MS * setting("WAVETAP_PROFILE_WARMUP_MS", 0, 86400000, WT_PROFILE_WARMUP_NS / MS);
+	run->share = (uint32_t)setting("WAVETAP_PROFILE_SHARE", 1, 100, WT_PROFILE_SHARE);
 	run->first_ns = wt_profile_clock_ns();
 	wt_store_relaxed(&run->table.new_ns, run->first_ns);
 	return run;
@@ -273,12 +276,18 @@ static bool start_profiler(struct wt_profile_run *run)
 	return !code;
 }
 
-static void add_cost(struct wt_profile_run *run, uint64_t since_ns)
+/* The turn is over: what it cost, and how long none follows. */
+static void add_cost(struct wt_profile_run *run)
 {
-	uint64_t now_ns = wt_now_ns();
+	uint64_t now_ns = wt_now_ns(), cost_ns;
 
-	if (now_ns > since_ns)
-		wt_add_relaxed(&run->view->producer->profile_cost_ns, now_ns - since_ns);
+	if (now_ns <= run->turn.start_ns)
+		return;
+	cost_ns = now_ns - run->turn.start_ns;
+	wt_add_relaxed(&run->view->producer->profile_cost_ns, cost_ns);
+	wt_store_relaxed(&run->pause_until_ns,
+	                 wt_profile_clock_ns() +
+	                         wt_profile_pause_ns(cost_ns, run->share, ++run->turns));
 }
 
 static enum wt_profile_role begin_turn(struct wt_profile_run *run, struct wt_profile_config *config)
@@ -298,7 +307,7 @@ static enum wt_profile_role begin_turn(struct wt_profile_run *run, struct wt_pro
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &run->turn.cancel_state);
 	if (!start_profiler(run)) {
 		pthread_setcancelstate(run->turn.cancel_state, NULL);
-		add_cost(run, run->turn.start_ns);
+		add_cost(run);
 		leave_busy(run);
 		role = WT_PROFILE_COUNTED;
 	}
@@ -358,7 +367,9 @@ enum wt_profile_role wt_profile_begin(const struct wt_launch *launch)
 	if (!config)
 		return WT_PROFILE_COUNTED;
 	wt_add_relaxed(&config->launches, 1);
-	if (now_ns - run->first_ns >= run->warmup_ns)
+	wt_store_relaxed(&config->last_ns, now_ns);
+	if (now_ns - run->first_ns >= run->warmup_ns &&
+	    now_ns >= wt_load_relaxed(&run->pause_until_ns))
 		role = wt_profile_choose(&run->table, config, run->launches_wanted, now_ns);
 	if (role != WT_PROFILE_COUNTED)
 		return begin_turn(run, config);
@@ -416,12 +427,6 @@ static void put_record(struct wt_profile_run *run, const struct wt_launch *launc
 		wt_add_relaxed(&run->view->producer->profile_dropped, 1);
 }
 
-/* Did others launch meanwhile? Then it is not known what was counted. */
-static bool was_alone(struct wt_profile_run *run)
-{
-	return atomic_load(&run->begun) == run->turn.begun;
-}
-
 /* Stops the profiler. False: no result; `launch` NULL: none is wanted. */
 static bool stop_profiler(struct wt_profile_run *run, const struct wt_launch *launch,
                           uint64_t end_ns)
@@ -432,7 +437,7 @@ static bool stop_profiler(struct wt_profile_run *run, const struct wt_launch *la
 
 	if (code)
 		fail(run, code);
-	if (code || !launch || ranges != 1 || !was_alone(run))
+	if (code || !launch || ranges != 1 || !wt_profile_was_alone(run))
 		return false;
 	for (int i = 0; i < WT_PROFILE_METRICS_NEEDED; i++)
 		if (!(values[i] >= 0)) /* NaN too: counted nothing, and must not read as idle */
@@ -470,9 +475,11 @@ static void end_turn(struct wt_profile_run *run, const struct wt_launch *launch)
 
 	if (is_usable)
 		has_result = stop_profiler(run, launch, end_ns);
+	if (launch)
+		wt_profile_flush(run);
 	if (!has_result && tries)
 		wt_store_relaxed(&config->tries_left, tries - 1);
-	add_cost(run, run->turn.start_ns);
+	add_cost(run);
 	wt_store_relaxed(&run->turn_ns, wt_profile_clock_ns());
 	leave_busy(run);
 	pthread_setcancelstate(cancel_state, NULL);

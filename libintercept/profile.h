@@ -5,6 +5,7 @@
  *   profile.c          the life of it in a process, and one profiled launch from hook to record
  *   profile_gate.c     what forbids it: streams, kernels, captures, host functions, that were seen
  *   profile_table.c    launch configurations and who is next
+ *   profile_flush.c    CUPTI's buffers, which a profiled launch holds back
  *   profile_session.c  CUPTI's functions; which context the range profiler is open in
  *   profile_range.c    the range profiler
  *
@@ -16,10 +17,22 @@
  *   before   everything queued in the context has ended (cuCtxSynchronize); the profiler starts
  *   launch   the real call, as the application made it. One that fails under the profiler launched
  *            nothing: it is made again without it, and that result is the application's
- *   after    the kernel has ended (cuCtxSynchronize); stop, read, two records
+ *   after    the kernel has ended (cuCtxSynchronize); stop, read, two records; CUPTI's buffers are
+ *            flushed by force
  *
  * Our synchronising returns errors that the application would get anyway: they stick to the context
  * and to no call of ours, so its next call gets them too.
+ *
+ * CUPTI'S BUFFERS. The kernel record of a profiled launch never gets its times, and CUPTI counts its
+ * buffer, and every later one, as not complete: from the first such launch on it gave none back, took
+ * all there were, and dropped whatever came then (H200, 13.0: 8 MiB, 30,000 launches; closing the
+ * session changes nothing). Only a forced flush empties them, and one beside running work costs that
+ * its times. So it is made after each profiled launch, when everything in the context has ended and
+ * nobody launches; where somebody does, by the next one, or by the flush thread before buffers run out.
+ *
+ * WHICH LAUNCHES. At most WT_PROFILE_SHARE percent of the time are the profiler's: a profiled launch is
+ * followed by a time without one. Rounds: no configuration gets its next launch before every other that
+ * is about has as many, so that a run which ends early has some of each, and they come from all of it.
  *
  * THREADS. `busy` is taken by trying: one launch is profiled at a time, and who finds it taken
  * launches as ever. Launches by others meanwhile are seen by two counters, and the result is thrown
@@ -46,6 +59,17 @@
 #define WT_PROFILE_WARMUP_NS UINT64_C(1000000000) /* WAVETAP_PROFILE_WARMUP_MS */
 #define WT_PROFILE_COMMON_LAUNCHES 50u
 #define WT_PROFILE_SETTLED_NS UINT64_C(2000000000)
+
+/*
+ * SHARE of the time, in percent, that profiled launches may take, waiting included; WAVETAP_PROFILE_SHARE.
+ * The pause after each is longer or shorter by up to half, lest it fall into step with the program.
+ */
+#define WT_PROFILE_SHARE 75u
+#define WT_PROFILE_PAUSE_MAX_NS UINT64_C(1000000000) /* after the first, which sets up */
+
+/* ROUNDS: who has had no launch for so long holds nobody up. */
+#define WT_PROFILE_ABOUT_NS UINT64_C(1000000000)
+#define WT_PROFILE_LEVEL_NS UINT64_C(10000000) /* how often it is looked who is behind */
 
 /* The context that it is open in has had no such launch for so long: then another has its turn. */
 #define WT_PROFILE_SWITCH_NS UINT64_C(500000000)
@@ -113,6 +137,17 @@ struct wt_profile_recent {
 void wt_profile_note_kernel(struct wt_profile_recent *recent, const struct wt_kernel *kernel,
                             const char *name);
 
+/* ---- profile_flush.c */
+
+/* A launch was profiled, and all of the context has ended: CUPTI's buffers come home. */
+struct wt_profile_run;
+void wt_profile_flush(struct wt_profile_run *run);
+
+/* For the flush thread, after a plain flush: since when they are held back, if a forced one is due whatever
+ * it costs; 0 = none is. And once it was made. */
+uint64_t wt_profile_flush_due(bool is_short);
+void wt_profile_flushed(uint64_t held_ns);
+
 /* ---- profile_table.c */
 
 #define WT_PROFILE_CONFIGS 8192u /* 2^n; those that find no room are left alone */
@@ -120,6 +155,7 @@ void wt_profile_note_kernel(struct wt_profile_recent *recent, const struct wt_ke
 struct wt_profile_config {
 	_Atomic uint64_t hash; /* function and geometry; 0 = free */
 	_Atomic uint64_t launches;
+	_Atomic uint64_t last_ns; /* the last one's time */
 	/* by the holder of `busy` */
 	_Atomic uint64_t profiled; /* launches with a result */
 	_Atomic uint64_t tries_left; /* without; 0 = left alone */
@@ -127,6 +163,8 @@ struct wt_profile_config {
 
 struct wt_profile_table {
 	_Atomic uint64_t new_ns; /* when the last new configuration came */
+	_Atomic uint64_t level; /* results that the hindmost has: who has more waits */
+	_Atomic uint64_t level_ns; /* when that was found */
 	struct wt_profile_config config[WT_PROFILE_CONFIGS];
 };
 
@@ -135,10 +173,13 @@ struct wt_profile_config *wt_profile_find(struct wt_profile_table *table,
                                           const struct wt_launch *launch, uint32_t launches_wanted,
                                           uint64_t now_ns);
 
-/* What a launch of it is to be, once the process is warm. */
-enum wt_profile_role wt_profile_choose(const struct wt_profile_table *table,
+/* What a launch of it is to be, once the process is warm. Looks through the table now and then. */
+enum wt_profile_role wt_profile_choose(struct wt_profile_table *table,
                                        const struct wt_profile_config *config,
                                        uint32_t launches_wanted, uint64_t now_ns);
+
+/* How long to leave the program alone after its `turns`-th profiled launch. */
+uint64_t wt_profile_pause_ns(uint64_t cost_ns, uint32_t share, uint64_t turns);
 
 /* ---- profile_session.c, profile_range.c: by the holder of `busy` alone */
 
@@ -263,19 +304,24 @@ struct wt_profile_run {
 	_Alignas(128) _Atomic uint64_t ended; /* and left it */
 	_Alignas(128) _Atomic uint64_t last_stream; /* key of the last launch's; 0 = none yet */
 	_Atomic uint64_t ordered_stream; /* a launch on it would follow the last one; or ALL */
+	_Atomic uint64_t pause_until_ns; /* none is profiled before; CLOCK_MONOTONIC, as turn_ns */
+	_Atomic uint64_t held_ns; /* since when CUPTI's buffers are held back; 0 = they are not */
+	uint64_t warmup_ns, first_ns;
+	struct wt_view *view;
+	uint32_t launches_wanted, share;
+	uint64_t turns; /* by the holder of `busy`, like the next one */
+	struct wt_profile_turn turn;
 	_Alignas(128) _Atomic uint64_t busy; /* 1: a launch is being profiled, or all has ended */
 	_Atomic uint64_t holds; /* calls under way that begin or end a capture */
 	_Atomic uint64_t stop; /* enum wt_profile_state that ends it; 0 = none */
 	_Atomic uint64_t stop_detail;
 	_Atomic uint64_t turn_ns; /* end of the last turn; 0 = none since the session closed */
-	struct wt_view *view;
-	uint64_t warmup_ns;
-	uint64_t first_ns; /* CLOCK_MONOTONIC, as turn_ns */
-	uint32_t launches_wanted;
-	struct wt_profile_turn turn;
 	struct wt_profile_session session;
 	struct wt_profile_table table;
 };
+
+/* Did others launch during this turn? Then it is not known what was counted. By the holder of `busy`. */
+bool wt_profile_was_alone(const struct wt_profile_run *run);
 
 /* This process's run; NULL in a forked child, or if there is none. */
 struct wt_profile_run *wt_profile_run_now(void);

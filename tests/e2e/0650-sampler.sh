@@ -85,6 +85,19 @@ else
   is "$(sql "SELECT count(foreign_processes) FROM gpu_state")" 0 "pids of another namespace tell nothing"
 fi
 
+# ---- the schedule, where another set of metrics takes as long to set up as on an H200
+WTFAKE_SLOW=cuptiPmSamplingEnable:650000 demo 7
+settle
+sampled_ns() { # WHERE: by the buckets, which are either with all metrics or without, but for one at each end
+  sql "SELECT coalesce(sum(sampled_ns), 0) FROM sm_bucket WHERE $1"
+}
+all=$(sampled_ns 1) rich=$(sampled_ns 'warps_per_sm IS NOT NULL')
+ok "all metrics were sampled: $rich ns" [ "$rich" -gt 0 ]
+ok "and for no more than six tenths of a second in all: of $all ns" [ "$rich" -le 600000000 ]
+before=$(sql "SELECT coalesce(sum(sampled_ns), 0) FROM sm_bucket WHERE start_ns < (SELECT min(start_ns) FROM sm_bucket WHERE warps_per_sm IS NOT NULL)")
+ok "after at least a second of plain samples: $before ns" [ "$before" -ge 900000000 ]
+is "$(sql "SELECT overflows, samples_dropped FROM sampler")" "0|0" "nothing was lost by it"
+
 # ---- options of run
 demo 2 --sample 20us
 settle
@@ -105,6 +118,14 @@ is "$(sql "SELECT count(*) FROM sampler")" 0 "nor does plain preloading"
 WAVETAP_SAMPLE=auto LD_PRELOAD=$library "$fake/app_demo" --seconds 2 >/dev/null
 settle
 is "$(sql "SELECT count(*), max(state) FROM sampler")" "1|2" "but with WAVETAP_SAMPLE it does"
+# ncu, nsys and the like come by this variable, and a device's counters are for one.
+CUDA_INJECTION64_PATH=$fake/inject_nvtx.so "$wavetap" run -- "$fake/app_demo" --seconds 1 >/dev/null 2>"$work/err"
+settle
+is "$(sql "SELECT count(*) FROM sampler")" 0 "nor by itself beside another tool"
+ok "... and says so" grep -q '^counters: off, because .*another tool' "$work/err"
+CUDA_INJECTION64_PATH=$fake/inject_nvtx.so "$wavetap" run --sample 50us -- "$fake/app_demo" --seconds 1 >/dev/null 2>"$work/err"
+settle
+is "$(sql "SELECT count(*) FROM sampler")" 1 "unless an interval was given"
 for bad in 3us 1us 1s 5 50 fast; do
   "$wavetap" run --sample "$bad" true 2>"$work/err"
   is "$?|$(head -n 1 "$work/err")" "2|wavetap: --sample: \"$bad\" is not auto, off, or an interval from 5us to 100ms" "--sample $bad is refused"

@@ -55,6 +55,16 @@ is "$($counters range_left_started)" 0 "nothing was left running"
 is "$(sql "SELECT count(*) > 0, max(type) FROM overhead WHERE type = 131072")" "1|131072" "our time is told as the profiler's"
 unset WTFAKE_TRUTH WTFAKE_COUNTERS
 
+# ---- a profiled launch holds back CUPTI's buffers
+
+# 15 MB of records behind the first one, in a pool of 8 MiB.
+WAVETAP_RUN=long WAVETAP_PROFILE_WARMUP_MS=0 tap "$app" --launches 60000 --us 1 --grid 267 --block 1000 >"$work/tap.out" 2>&1
+is "$?" 0 "a program of many launches"
+WAVETAP_RUN=long settle
+is "$(sql "SELECT launches_attempted, launches_linked, kernels, kernels_dropped_cupti, unexplained FROM loss")" "60000|60000|60000|0|0" \
+  "... loses no record"
+ok "... and no times but those of profiled launches" test "$(sql "SELECT kernels_no_time = launches AND launches > 0 FROM loss JOIN profile_count USING (process_id)")" -eq 1
+
 # ---- run --profile, and what it refuses
 
 # Launches have their distance only where it matters.
@@ -98,10 +108,12 @@ export WAVETAP_PROFILE=3
 # ---- run --profile
 
 unset WAVETAP_PROFILE
+# The sampler has two seconds to begin.
 for words in "--profile 2" "--sample 1ms --profile 2"; do
   export WAVETAP_RUN="run $words"
+  case $words in --sample*) warmup_ms=2000 count=600 ;; *) warmup_ms=50 count=200 ;; esac
   # shellcheck disable=SC2086 # options
-  WTFAKE_PM=$work/pm "$wavetap" run $words -- "$app" --launches 200 --rate 200 --us 20 >"$work/run.out" 2>"$work/run.err"
+  WAVETAP_PROFILE_WARMUP_MS=$warmup_ms WTFAKE_PM=$work/pm "$wavetap" run $words -- "$app" --launches $count --rate 200 --us 20 >"$work/run.out" 2>"$work/run.err"
   is "$?" 0 "run $words"
   settle
 done

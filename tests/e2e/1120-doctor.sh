@@ -139,6 +139,12 @@ says "^ FAIL WAVETAP_CUPTI .*No such file"
 WAVETAP_CUPTI=0 doctor 0
 says "^ warn WAVETAP_CUPTI .*without kernel times"
 echo text >"$work/text.so"
+for wrong in many -1 8x ""; do
+  WAVETAP_CUPTI_BUFFERS=$wrong doctor 0
+  says "^ warn WAVETAP_CUPTI_BUFFERS .*\"$wrong\" is none"
+done
+WAVETAP_CUPTI_BUFFERS=0 doctor 0
+is "$(grep -c CUPTI_BUFFERS "$work/out")" 0 "a number is not worth a word"
 WAVETAP_CUPTI=$work/text.so doctor 1
 says "^ warn not usable .*text.so"
 mkdir -p "$work/bin" "$work/site/nvidia/cu13/lib"

@@ -15,6 +15,7 @@
 #include "tests/fake/cupti_int.h"
 
 #define WORKER_PERIOD_NS 2000000
+#define TIMES_BYTES 32 /* 100,000 records in 3.2 MB, says the header */
 
 pthread_mutex_t cupti_lock = PTHREAD_MUTEX_INITIALIZER;
 struct cupti_state cupti = {.per_thread_buffers = true};
@@ -46,6 +47,17 @@ static struct {
 uint32_t cupti_version(void)
 {
 	return (uint32_t)fake_env_i64("WTFAKE_CUPTI_VERSION", WTCUPTI_API_VERSION_CUDA_13_0_U1);
+}
+
+/* Attributes are changed under the lock, too. */
+uint64_t cupti_device_records(void)
+{
+	uint64_t per_buffer = attributes[WTCUPTI_ATTR_DEVICE_BUFFER_SIZE].value / TIMES_BYTES;
+	int64_t scripted = fake_env_i64("WTFAKE_BUFFER_RECORDS", 0);
+
+	if (scripted > 0)
+		per_buffer = (uint64_t)scripted;
+	return per_buffer * attributes[WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT].value;
 }
 
 uint64_t cupti_time(int64_t real_ns)
@@ -111,7 +123,7 @@ static void *worker(void *unused)
 	for (;;) {
 		nanosleep(&period, NULL);
 		cupti_collect(false);
-		cupti_deliver(false);
+		cupti_deliver(false, false);
 	}
 	return unused;
 }
@@ -221,11 +233,13 @@ static wtcupti_result flush(uint32_t flag)
 {
 	int64_t start_ns = fake_now_ns();
 
-	cupti_collect((flag & WTCUPTI_FLUSH_FORCED) != 0);
+	bool is_forced = (flag & WTCUPTI_FLUSH_FORCED) != 0;
+
+	cupti_collect(is_forced);
 	cupti_move_wait(); /* the worker may have taken records that it has not written yet */
 	if (cupti.is_on[WTCUPTI_KIND_OVERHEAD])
 		cupti_tools()->overhead(WTCUPTI_OVERHEAD_BUFFER_FLUSH, start_ns, fake_now_ns(), 0);
-	cupti_deliver(true);
+	cupti_deliver(true, is_forced);
 	cupti_move_wait();
 	return WTCUPTI_SUCCESS;
 }
@@ -255,10 +269,12 @@ static wtcupti_result attribute(int number, size_t *bytes, void *value, bool is_
 	}
 	if (number == WTCUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER && cupti_anything_on())
 		fake_die("per-thread buffers changed while activities are enabled");
+	pthread_mutex_lock(&cupti_lock);
 	attributes[number].value = 0;
 	memcpy(&attributes[number].value, value, attributes[number].bytes);
 	if (number == WTCUPTI_ATTR_PER_THREAD_ACTIVITY_BUFFER)
 		cupti.per_thread_buffers = attributes[number].value != 0;
+	pthread_mutex_unlock(&cupti_lock);
 	return WTCUPTI_SUCCESS;
 }
 

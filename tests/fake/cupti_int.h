@@ -31,6 +31,8 @@ struct cupti_state {
 extern struct cupti_state cupti;
 
 uint32_t cupti_version(void);
+/* Records whose times have room in the device buffers that the client allows. Under the lock. */
+uint64_t cupti_device_records(void);
 bool cupti_anything_on(void);
 /* CLOCK_REALTIME as this libcupti tells it: with offset, drift and step. */
 uint64_t cupti_time(int64_t real_ns);
@@ -78,9 +80,9 @@ void cupti_take_sms(const struct fake_op *op, const struct fake_sms *sms);
 /* ---- buffers (cupti_buffer.c) -------------------------------------------------- */
 
 /* Appends a record; asks the client for a buffer if need be. Without the lock. */
-void cupti_append(const void *record, size_t bytes, bool is_per_thread);
+void cupti_append(const void *record, size_t bytes, bool is_per_thread, bool is_unfinished);
 /* Hands completed buffers to the client; those in use too if `all`. Without the lock. */
-void cupti_deliver(bool all);
+void cupti_deliver(bool all, bool is_forced);
 /*
  * Between these a thread moves records or runs the client's callback. Waiting
  * returns once no other thread does: what they held is in buffers, and their

@@ -22,6 +22,7 @@ static __thread struct {
 
 static struct fake_op *pending; /* a heap by end_ns */
 static size_t pending_count, pending_capacity;
+static uint64_t device_records; /* whose times lie in device buffers */
 static uint64_t kernel_record_count;
 static uint64_t last_grid_id;
 
@@ -55,7 +56,7 @@ size_t cupti_record_bytes(int kind)
 
 static void append(int kind, const void *record, bool is_per_thread)
 {
-	cupti_append(record, cupti_record_bytes(kind), is_per_thread);
+	cupti_append(record, cupti_record_bytes(kind), is_per_thread, false);
 }
 
 /* ---- device work ------------------------------------------------------------------ */
@@ -108,6 +109,22 @@ static void pending_pop(struct fake_op *ret_op)
 void cupti_forget_pending(void)
 {
 	pending_count = 0;
+	device_records = 0;
+}
+
+/* A place for the times of some work, until its record is read; WTFAKE_LEAK_NODES: of a node of a
+ * graph, for ever. Under the lock. */
+static void device_take(struct fake_op *op)
+{
+	op->is_timeless = device_records >= cupti_device_records();
+	device_records += !op->is_timeless;
+}
+
+static void device_give(const struct fake_op *op)
+{
+	bool is_kept = op->graph_id && fake_env_i64("WTFAKE_LEAK_NODES", 0);
+
+	device_records -= !op->is_timeless && !is_kept;
 }
 
 static void write_kernel(const struct fake_op *op, bool is_unfinished)
@@ -130,7 +147,7 @@ static void write_kernel(const struct fake_op *op, bool is_unfinished)
 		r.submitted = cupti_time(op->submitted_ns);
 	}
 	pthread_mutex_unlock(&cupti_lock);
-	if (!is_unfinished && !op->is_profiled &&
+	if (!is_unfinished && !op->is_profiled && !op->is_timeless &&
 	    !(zero_every && number % (uint64_t)zero_every == 0)) {
 		r.start = cupti_time(op->start_ns);
 		r.end = cupti_time(op->end_ns);
@@ -157,7 +174,8 @@ static void write_kernel(const struct fake_op *op, bool is_unfinished)
 	r.max_active_clusters = op->max_active_clusters;
 	r.max_potential_cluster_size = op->max_cluster_size;
 	cupti_count("cupti_kernel_records");
-	append(WTCUPTI_KIND_CONCURRENT_KERNEL, &r, false);
+	cupti_append(&r, cupti_record_bytes(r.kind), false,
+	             op->is_profiled && fake_env_i64("WTFAKE_PROFILED_HOLD", 1));
 }
 
 static void write_memcpy(const struct fake_op *op)
@@ -169,8 +187,8 @@ static void write_memcpy(const struct fake_op *op)
 	        .dst_kind = op->dst_kind,
 	        .flags = op->is_async,
 	        .bytes = op->bytes,
-	        .start = cupti_time(op->start_ns),
-	        .end = cupti_time(op->end_ns),
+	        .start = op->is_timeless ? 0 : cupti_time(op->start_ns),
+	        .end = op->is_timeless ? 0 : cupti_time(op->end_ns),
 	        .device_id = op->device,
 	        .context_id = op->context_id,
 	        .stream_id = op->stream_id,
@@ -190,8 +208,8 @@ static void write_memset(const struct fake_op *op)
 	        .kind = WTCUPTI_KIND_MEMSET,
 	        .value = op->value,
 	        .bytes = op->bytes,
-	        .start = cupti_time(op->start_ns),
-	        .end = cupti_time(op->end_ns),
+	        .start = op->is_timeless ? 0 : cupti_time(op->start_ns),
+	        .end = op->is_timeless ? 0 : cupti_time(op->end_ns),
 	        .device_id = op->device,
 	        .context_id = op->context_id,
 	        .stream_id = op->stream_id,
@@ -241,7 +259,8 @@ static void collect(bool is_forced)
 		while (count < 32 && pending_count &&
 		       (is_forced || pending[0].end_ns + delay_ns <= now_ns)) {
 			is_unfinished[count] = pending[0].end_ns > now_ns;
-			pending_pop(&batch[count++]);
+			pending_pop(&batch[count]);
+			device_give(&batch[count++]);
 		}
 		pthread_mutex_unlock(&cupti_lock);
 		write_batch(batch, count, is_unfinished);
@@ -341,10 +360,13 @@ static void tool_op(const struct fake_op *op)
 	static const int kind_of[] = {[FAKE_OP_KERNEL] = WTCUPTI_KIND_CONCURRENT_KERNEL,
 	                              [FAKE_OP_MEMCPY] = WTCUPTI_KIND_MEMCPY,
 	                              [FAKE_OP_MEMSET] = WTCUPTI_KIND_MEMSET};
+	struct fake_op taken = *op;
 
 	pthread_mutex_lock(&cupti_lock);
-	if (cupti.is_on[kind_of[op->kind]])
-		pending_push(op);
+	if (cupti.is_on[kind_of[op->kind]]) {
+		device_take(&taken);
+		pending_push(&taken);
+	}
 	pthread_mutex_unlock(&cupti_lock);
 }
 

@@ -30,6 +30,7 @@ struct fake_op {
 	uint32_t max_active_clusters, max_cluster_size;
 	int launch_type;
 	bool is_profiled; /* under the range profiler: its record has no times */
+	bool is_timeless; /* no device buffer had room for its times */
 	/* copies and sets */
 	uint64_t bytes;
 	uint32_t value;

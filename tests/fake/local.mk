@@ -18,6 +18,7 @@ check_PROGRAMS += \
 	tests/fake/app_nvtx \
 	tests/fake/app_profiler \
 	tests/fake/app_random \
+	tests/fake/app_ranks \
 	tests/fake/app_tree \
 	tests/fake/fake_counters \
 	tests/fake/inject_nvtx.so \
@@ -84,6 +85,7 @@ tests_fake_app_launch_link_SOURCES = tests/fake/app_launch.c $(fake_app_driver)
 tests_fake_app_launch_link_CPPFLAGS = $(AM_CPPFLAGS) -DAPP_LINKED
 tests_fake_app_launch_link_LDADD = tests/fake/libcuda.so.1
 tests_fake_app_multi_SOURCES = tests/fake/app_multi.c $(fake_app_driver)
+tests_fake_app_ranks_SOURCES = tests/fake/app_ranks.c $(fake_app_driver)
 tests_fake_app_nvtx_SOURCES = tests/fake/app_nvtx.c tests/fake/nvtx_client.h \
 	tests/fake/nvtx_vendor.h $(fake_app_driver)
 # The same over the vendor's own headers.

@@ -28,6 +28,7 @@ for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/f
 done
 # Not of every build.
 test ! -e "$tree/wavetap-sampler" || cp "$tree/wavetap-sampler" "$folder/"
+test ! -x "$tree/tests/data/strip_recording" || cp "$tree/tests/data/strip_recording" "$folder/"
 
 compile() { # OUTPUT SOURCE OPTION...
   output=$1 source=$2
@@ -37,6 +38,8 @@ compile() { # OUTPUT SOURCE OPTION...
 compile truth truth.cu
 compile causes_native causes_native.cu
 compile link_truth cover/link_truth.cu
+compile tool_target tool_target.cu
+compile long_graph long_graph.cu
 compile cover_static cover/cover.cu
 # shellcheck disable=SC2016 # for the loader
 compile cover_shared cover/cover.cu -cudart shared -Xlinker -rpath -Xlinker '$ORIGIN/cudart'

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Compares measured SM-time in a run file with what truth's blocks wrote down.
 
-  check_measured.py sampled TRUTH RUN    TRUTH: output of `truth --tsv mix` and its like
+  check_measured.py sampled [--stretches] [--row FILE NAME] TRUTH RUN
+                                         TRUTH: output of `truth --tsv mix` and its like
   check_measured.py profiled TRUTH RUN   TRUTH: output of `truth --tsv smid`
   RUN: a run file, or a data directory that holds one
 
@@ -17,6 +18,9 @@ between (524 for two of 1,024 threads; H200, RESULTS.md). While CUPTI records th
 cycles more, except under the profiler, which gives kernels no times: 484 to 585 in a row of launches.
 So 520 cycles per SM, and 280 for each further wave, are added to truth where kernels were sampled, and
 280 each where they were profiled; what is left shows as `per SM`. The first launch under the profiler is cold, and not judged.
+--stretches prints what the sampler did when; --row appends a line for a table (print_rows.py) to a file.
+Of a run with several devices, the one that truth names counts.
+
 A configuration without a number fails unless the run file says it can't be separated; how many there
 are is printed. CLAIM is the error that the run file gives; `beyond` counts those that are further off.
 
@@ -41,7 +45,7 @@ TRACED_CYCLES = 240  # more of each launch while CUPTI records kernels
 CLOCK_GHZ = 1.98
 INSEPARABLE = ("separ", "as others do")  # in the reasons of configurations that can't be told apart
 SHOWN = 24
-TEXT = ("section", "kernel", "bound", "profile", "warps")
+TEXT = ("section", "kernel", "bound", "profile", "warps", "uuid")
 
 
 def read_truth(path, kind):
@@ -146,7 +150,30 @@ def judge_profile(truth, config):
   return ("FAIL" if wrong > PROFILE_BINS_WRONG * len(bins) + 0.5 else "ok"), text
 
 
-def judge_config(truth, config, wants_bound):
+class Row:
+  """What a run's line in a table of all of them says."""
+
+  def __init__(self):
+    self.seen, self.offs, self.short_offs, self.straggles, self.failed = [], [], [], [], []
+    self.beyond = self.untold = self.missing = 0
+
+  def words(self, name, seconds, run):
+    worst = max(self.offs + self.short_offs, default=None)
+    both = sorted(self.offs + self.short_offs)
+    count = lambda check: self.failed.count(check)  # noqa: E731
+    folds, samplers = (measured.query(run, f"SELECT * FROM {table}") for table in ("fold", "sampler"))
+    residual = max((row["residual"] for row in folds if row["residual"] is not None), default=None)
+    cpu = [row["cpu_ns"] / (row["last_ns"] - row["first_ns"]) for row in samplers if (row["last_ns"] or 0) > (row["first_ns"] or 0)]
+    show = lambda value, form: "-" if value is None else format(value, form)  # noqa: E731
+    return [name, show(seconds, ".1f"), str(len(both)), str(self.untold), str(self.missing),
+            f"{middle(self.seen)} ({min(self.seen, default=0)})", show(both[len(both) // 2] if both else None, ".2f"),
+            show(worst, ".2f"), f"{count('active')}", str(self.beyond), show(max(self.straggles, default=None), ".2f"),
+            f"{count('profile')}", show(None if residual is None else 100 * residual, ".4f"),
+            f"{sum(row['samples_stored'] for row in samplers)} of {sum(row['samples_taken'] for row in samplers)}",
+            show(100 * max(cpu) if cpu else None, ".0f")]
+
+
+def judge_config(truth, config, wants_bound, row):
   """A line of the table, and the names of the checks that failed."""
   failed, duration_ns = [], config["duration_ns"]
   active = config["active_sm_ns"] / config["launches"]
@@ -161,6 +188,7 @@ def judge_config(truth, config, wants_bound):
     measured_straggle = (config["straggle_sms"] or 0) * duration_ns
     straggle_off = percent(measured_straggle, straggle)
     straggle_text = f"{straggle / 1e3:.0f} {straggle_off:+.1f}%"
+    row.straggles.append(abs(straggle_off))
     if abs(straggle_off) > 100 * STRAGGLE_TOLERANCE:
       failed.append("straggle")
   profile_text = ""
@@ -177,10 +205,14 @@ def judge_config(truth, config, wants_bound):
           f"{config['warps_per_sm'] or 0:5.1f} {100 * (config['tensor_share'] or 0):5.1f} "
           f"{bound_text:10s} {profile_text:30s} {' '.join(failed) or 'ok'}")
   excess_ns = (active - true_sm_ns) / min(truth["grid"], truth["sms"])
+  row.seen.append(config["launches"])
+  (row.offs if duration_ns > OVER_NS else row.short_offs).append(abs(off))
+  row.failed += failed
+  row.beyond += is_beyond
   return line, failed, abs(off), is_beyond, excess_ns
 
 
-def judge_configs(truths, configs, wants_bound):
+def judge_configs(truths, configs, wants_bound, row):
   """Prints the table; the number of checks that failed."""
   lines, offs, excesses, failures, beyond, untold, missing = [], [], [], 0, 0, [], []
   for truth in truths:
@@ -189,7 +221,7 @@ def judge_configs(truths, configs, wants_bound):
       reason = config["reason"] if config else "not in the run file"
       (untold if reason and any(word in reason for word in INSEPARABLE) else missing).append((truth, reason))
       continue
-    line, failed, off, is_beyond, excess_ns = judge_config(truth, config, wants_bound)
+    line, failed, off, is_beyond, excess_ns = judge_config(truth, config, wants_bound, row)
     excesses.append(excess_ns)
     lines.append((len(failed), off, line))
     offs.append(off)
@@ -206,6 +238,7 @@ def judge_configs(truths, configs, wants_bound):
   for truth, reason in missing[:SHOWN]:
     print(f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} not measured: {reason}")
   offs.sort()
+  row.untold, row.missing = len(untold), len(missing)
   print(f"{len(offs)} of {len(truths)} measured, {len(untold)} said to be inseparable, {len(missing)} missing; "
         f"off median {offs[len(offs) // 2] if offs else 0:.2f} % most {offs[-1] if offs else 0:.2f} %; "
         f"{beyond} beyond their error; per SM and launch {middle(excesses):+.0f} ns (median)")
@@ -214,7 +247,7 @@ def judge_configs(truths, configs, wants_bound):
 
 # ---- two streams
 
-def judge_stream(truth, config):
+def judge_stream(truth, config, row):
   """
   What a kernel had by itself, and the device's SM-time while it ran beside others. Recorded intervals
   are longer at both ends, which moves time from the first to the second: so the first is held to 5 %,
@@ -230,6 +263,8 @@ def judge_stream(truth, config):
   scale = config["launches"] / truth["launches"]
   alone, joint = config["active_sm_ns"], config["joint_sm_ns"]
   total = percent(alone + joint, (truth["alone_sm_ns"] + truth["joint_sm_ns"]) * scale)
+  row.seen.append(config["launches"])
+  row.offs.append(abs(total))
   alone_off = percent(alone, truth["alone_sm_ns"] * scale)
   failed = ["total"] if abs(total) > 100 * STREAM_TOTAL_TOLERANCE else []
   # Time that it hardly had to itself says little.
@@ -242,7 +277,7 @@ def judge_stream(truth, config):
   return line, len(failed)
 
 
-def judge_streams(truths, configs):
+def judge_streams(truths, configs, row):
   failures = 0
   print(f"{'KERNEL':10s} {'GRID':>6s} {'BLOCK':>5s} {'SEEN':>7s} {'ALONE MS':>9s} {'FOUND':>9s} {'SM OFF %':>8s} "
         f"{'JOINT MS':>9s} {'FOUND':>9s} {'SM OFF %':>8s} {'TOTAL %':>8s}")
@@ -252,8 +287,9 @@ def judge_streams(truths, configs):
       print(f"{truth['kernel'][6:]:10s} {int(truth['grid']):6d} {int(truth['block']):5d} not measured: "
             f"{config['reason'] if config else 'not in the run file'}")
       failures += 1
+      row.missing += 1
       continue
-    line, failed = judge_stream(truth, config)
+    line, failed = judge_stream(truth, config, row)
     print(line)
     failures += failed
   return failures
@@ -262,15 +298,25 @@ def judge_streams(truths, configs):
 def check_sampled(arguments):
   run = runfile.open_run_file(arguments.run)
   failures = measured.print_sampling(run)
-  configs = measured.read_configs(run, "sampled")
+  device = read_truth(arguments.truth, "device")
+  configs = measured.read_configs(run, "sampled", device[0]["uuid"] if device else None)
   truths = read_truth(arguments.truth, "config")
   streams = read_truth(arguments.truth, "stream")
+  phases, row = read_truth(arguments.truth, "phase"), Row()
+  seconds = phases[0]["ns"] / 1e9 if phases else None
   if not truths and not streams:
     runfile.fail(f"{arguments.truth}: no truth of configurations")
+  if phases:
+    print(f"phase: {seconds:.2f} s")
+  if arguments.stretches:
+    measured.print_stretches(run)
   if truths:
-    failures += judge_configs(truths, configs, truths[0]["section"] == "bound")
+    failures += judge_configs(truths, configs, truths[0]["section"] == "bound", row)
   if streams:
-    failures += judge_streams(streams, configs)
+    failures += judge_streams(streams, configs, row)
+  if arguments.row:
+    with open(arguments.row[0], "a", encoding="utf-8") as rows:
+      print("\t".join(row.words(arguments.row[1], seconds, run) + ["FAIL" if failures else "ok"]), file=rows)
   return failures
 
 
@@ -365,6 +411,8 @@ def main():
   parser.add_argument("what", choices=("sampled", "profiled"))
   parser.add_argument("truth", help="output of `truth --tsv`")
   parser.add_argument("run", help="run file, or the data directory that holds one")
+  parser.add_argument("--stretches", action="store_true", help="print what the sampler did when")
+  parser.add_argument("--row", nargs=2, metavar=("FILE", "NAME"), help="append a line for a table")
   arguments = parser.parse_args()
   failures = (check_sampled if arguments.what == "sampled" else check_profiled)(arguments)
   print(f"verdict: {'FAIL' if failures else 'ok'}, {failures} checks failed")

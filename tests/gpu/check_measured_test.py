@@ -189,7 +189,44 @@ def judge_train(name, wanted, sql=(), active=0.34, evidence="sampled", expect=""
     return text
 
 
+def judge_devices():
+  """Two devices in one run: the one that truth names counts; the other's numbers are half of it."""
+  with tempfile.TemporaryDirectory() as folder:
+    path, rows = os.path.join(folder, "run.db"), os.path.join(folder, "rows")
+    run = make_run(path)
+    run.execute("UPDATE gpu SET uuid = x'00112233445566778899aabbccddeeff'")
+    put(run, "gpu", device_id=2, name="H200", sm_count=SMS)
+    uuid = run.execute("SELECT lower(hex(uuid)) FROM gpu WHERE device_id = 2").fetchone()[0]
+    for number, shape in enumerate(SHAPES, 1):
+      put(run, "config", config_id=100 + number, kernel_id=1, device_id=2, grid_x=shape[0], grid_y=1, grid_z=1,
+          block_x=shape[1], block_y=1, block_z=1, sm_count=SMS, blocks=shape[0])
+      put(run, "measured", config_id=100 + number, evidence="sampled", launches=5000, time_ns=5000 * truth_of(shape)[0],
+          active_sms=1.0)
+    for i in range(300):  # a second of samples at 50 us, a half at 200 us with all metrics, a rest, a second
+      every_us, rich = (200, 0.5) if 100 <= i < 150 else (50, None)
+      put(run, "sm_bucket", device_id=1, start_ns=(i + 1000 * (i >= 150)) * 10**7, end_ns=(i + 1 + 1000 * (i >= 150)) * 10**7,
+          sampled_ns=10**7, samples=10000 // every_us, active_avg=0.5, active_min=0.0, active_max=1.0, tensor_share=rich)
+    run.commit()
+    run.close()
+    for named, wanted in (("00112233445566778899aabbccddeeff", 0), (uuid, 1)):
+      truth = os.path.join(folder, "truth.tsv")
+      with open(truth, "w", encoding="utf-8") as out:
+        out.write(f"#device\tuuid\ndevice\t{named}\n#phase\tsection\tns\nphase\tmix\t2500000000\n{CONFIG_HEADER}\n")
+        out.write("\n".join(config_line(shape) for shape in SHAPES) + "\n" + TOTAL)
+      code, text = checker("check_measured.py", "sampled", "--stretches", "--row", rows, "mix", truth, path)
+      check(code == wanted and "Traceback" not in text, f"two devices, {named}: exit status {code}", text)
+      check("phase: 2.50 s" in text and "12.50 s" not in text, "how long the phase was", text)
+      check("stretches: 3, 3.00 s sampled in 13.00 s, 16.7 % of it with all metrics; 1 rests of over 3 s" in text,
+            "what the sampler did when", text)
+    code, text = checker("print_rows.py", rows)
+    lines = text.splitlines()
+    check(code == 0 and len(lines) == 4 and lines[2].startswith(f"| mix | 2.5 | {len(SHAPES)} | 0 | 0 | 1990 (1990) |") and
+          lines[2].endswith("| 200000 of 200000 | 30 | ok |") and lines[3].endswith("| FAIL |"), "rows of a table", text)
+    check(len({line.count("|") for line in lines}) == 1, "of equal width", text)
+
+
 def main():
+  judge_devices()
   text = judge("all as truth has it", 0)
   if "-v" in sys.argv:
     print(text)

@@ -28,19 +28,31 @@ EXTRA_DIST += \
 	tests/gpu/cover/link_truth.cu \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
+	tests/gpu/guest.py \
+	tests/gpu/long_graph.cu \
+	tests/gpu/long_run.py \
 	tests/gpu/measured.py \
-	tests/gpu/pair_ratio.py \
 	tests/gpu/pm_cupti.h \
 	tests/gpu/pm_others.h \
 	tests/gpu/pm_probe.c \
 	tests/gpu/pm_work.h \
+	tests/gpu/print_rows.py \
 	tests/gpu/ranks.py \
 	tests/gpu/reconcile.py \
 	tests/gpu/record.sh \
 	tests/gpu/record_work.py \
 	tests/gpu/run.sh \
 	tests/gpu/runfile.py \
+	tests/gpu/sample_cost.py \
 	tests/gpu/sampled.sh \
+	tests/gpu/share/share_jax.py \
+	tests/gpu/share/share_proton.py \
+	tests/gpu/share/share_report.py \
+	tests/gpu/share/share_torch.py \
+	tests/gpu/sharing.py \
+	tests/gpu/sharing.sh \
+	tests/gpu/tool_target.cu \
+	tests/gpu/tools.py \
 	tests/gpu/range_probe.cu tests/gpu/sass_probe.cu \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \
@@ -48,4 +60,7 @@ EXTRA_DIST += \
 	tests/gpu/truth_measure.cuh \
 	tests/gpu/truth_modes.cuh \
 	tests/gpu/truth_phase.cuh \
-	tests/gpu/truth_streams.cuh
+	tests/gpu/truth_storm.cuh \
+	tests/gpu/truth_streams.cuh \
+	tests/gpu/two_gpus.py tests/gpu/two_gpus.sh tests/gpu/two_gpus_check.py \
+	tests/gpu/workers.py

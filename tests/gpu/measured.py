@@ -10,14 +10,15 @@ SAMPLER_STATES = {
   6: "unsupported", 7: "timeout", 8: "overflow", 9: "failed", 10: "no driver", 11: "no device"}
 SAMPLER_FINE = (1, 2)
 RESIDUAL_MOST = 0.05
+STRETCH_GAP_NS, STRETCH_APART, STRETCH_BUCKETS = 25_000_000, 0.03, 5
 
 CONFIG_QUERY = """
   SELECT c.config_id, k.name AS kernel, c.grid_x, c.grid_y, c.grid_z, c.block_x, c.block_y, c.block_z,
          c.cluster_x, c.dynamic_smem_bytes, c.sm_count, m.is_used, m.reason, m.launches, m.time_ns,
          m.active_sms, m.active_error_sms, m.underfill_sms, m.wave_sms, m.straggle_sms, m.ramp_sms,
          m.disagrees, m.warps_per_sm, m.tensor_share, m.dram_bytes_per_ns, m.bound, m.wave_form,
-         m.joint_time_ns, m.joint_active_sms
-  FROM measured m JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)
+         m.joint_time_ns, m.joint_active_sms, lower(hex(g.uuid)) AS uuid
+  FROM measured m JOIN config c USING (config_id) JOIN kernel k USING (kernel_id) JOIN gpu g USING (device_id)
   WHERE m.evidence = ? ORDER BY m.launches"""
 
 
@@ -29,8 +30,9 @@ def query(run, text, *values):
     raise runfile.RunFileError(f"{error}: {' '.join(text.split())[:80]}") from error
 
 
-def read_configs(run, evidence):
-  """Measured configurations by (kernel, blocks, threads of a block, dynamic shared memory).
+def read_configs(run, evidence, uuid=None):
+  """Measured configurations by (kernel, blocks, threads of a block, dynamic shared memory), of the
+  device with that UUID, if one is given.
 
   Of several that differ in what is not part of the key, the one with most launches.
   """
@@ -39,6 +41,8 @@ def read_configs(run, evidence):
     for row in query(run, "SELECT * FROM measured_profile ORDER BY config_id, bin"):
       profiles.setdefault(row["config_id"], []).append((row["active_sms"], row["error_sms"]))
   for row in query(run, CONFIG_QUERY, evidence):
+    if uuid is not None and row["uuid"] != uuid:
+      continue
     time_ns, launches = row["time_ns"], row["launches"]
     row["duration_ns"] = time_ns / launches if launches else 0
     row["active_sm_ns"] = (row["active_sms"] or 0) * time_ns
@@ -77,6 +81,45 @@ def print_sampling(run):
     print(f"{len(samplers)} samplers, {len(folds)} alignments: nothing was measured")
     failures += 1
   return failures
+
+
+def read_stretches(run):
+  """Stretches of samples, from the buckets: those that follow each other at one interval, with the same metrics."""
+  stretches = []
+  for row in query(run, """
+      SELECT device_id, start_ns, end_ns, sampled_ns, samples, tensor_share IS NOT NULL OR dram_read_bytes IS NOT NULL
+               OR warps_per_sm IS NOT NULL AS is_rich FROM sm_bucket WHERE samples ORDER BY device_id, start_ns"""):
+    last = stretches[-1] if stretches else None
+    interval_ns = row["sampled_ns"] / row["samples"]
+    if (last is None or last["device_id"] != row["device_id"] or last["is_rich"] != row["is_rich"] or
+        row["start_ns"] - last["end_ns"] > STRETCH_GAP_NS or
+        abs(interval_ns * last["samples"] / last["sampled_ns"] - 1) > STRETCH_APART):
+      stretches.append(row | {"buckets": 1})
+      continue
+    last["end_ns"] = row["end_ns"]
+    for name in ("sampled_ns", "samples"):
+      last[name] += row[name]
+    last["buckets"] += 1
+  return [one for one in stretches if one["buckets"] >= STRETCH_BUCKETS]
+
+
+def print_stretches(run):
+  """A line for each stretch: what the sampler did, as the samples have it."""
+  stretches = read_stretches(run)
+  begin_ns = min((one["start_ns"] for one in stretches), default=0)
+  print(f"{'DEVICE':>6s} {'AT S':>7s} {'SECONDS':>7s} {'EVERY US':>8s} {'SAMPLES':>8s} {'REST S':>6s} METRICS")
+  for one, after in zip(stretches, stretches[1:] + [None]):
+    is_followed = after is not None and after["device_id"] == one["device_id"]
+    rest = f"{(after['start_ns'] - one['end_ns']) / 1e9:.2f}" if is_followed else "-"
+    print(f"{one['device_id']:6d} {(one['start_ns'] - begin_ns) / 1e9:7.2f} {one['sampled_ns'] / 1e9:7.2f} "
+          f"{one['sampled_ns'] / one['samples'] / 1e3:8.1f} {one['samples']:8d} {rest:>6s} {'all' if one['is_rich'] else 'active cycles'}")
+  rich_ns = sum(one["sampled_ns"] for one in stretches if one["is_rich"])
+  all_ns = sum(one["sampled_ns"] for one in stretches)
+  bursts = sum(after["start_ns"] - one["end_ns"] > 3e9
+               for one, after in zip(stretches, stretches[1:]) if one["device_id"] == after["device_id"])
+  span_ns = max((one["end_ns"] for one in stretches), default=0) - begin_ns
+  print(f"stretches: {len(stretches)}, {all_ns / 1e9:.2f} s sampled in {span_ns / 1e9:.2f} s, {100 * rich_ns / max(1, all_ns):.1f} % of "
+        f"it with all metrics; {bursts} rests of over 3 s")
 
 
 def launch_ordinals(run, kernels):

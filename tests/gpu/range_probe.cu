@@ -8,11 +8,16 @@
  * launches (user range, one pass, nothing between them). Both are compared with the union of the
  * blocks' times on each SM: a difference per launch and SM is a limit to what such a truth can judge.
  *
+ * range_probe hold: what becomes of CUPTI's kernel records beside the range profiler, and what its steps
+ * cost. Kernels with and without a profiled launch before them, then a flush, then a forced one.
+ *
  * Build: nvcc -O2 -arch=sm_90 -o range_probe range_probe.cu -lcupti -lcuda, or tests/gpu/build.sh
- * Usage: range_probe [traced]   traced: CUPTI records the kernels meanwhile
+ * Usage: range_probe [traced | hold]   traced: CUPTI records the kernels meanwhile
  * Exit:  0 done, 1 a call failed, 77 no device
  */
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -245,9 +250,124 @@ static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *bytes, size_t *record
 	*records = 0;
 }
 
-static void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t)
+static std::atomic<int> buffers_back, kernels_back, kernels_without_times;
+
+static void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t used)
 {
+	CUpti_Activity *record = NULL;
+
+	buffers_back++;
+	while (used && cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS)
+		if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+			kernels_back++;
+			kernels_without_times += !((const CUpti_ActivityKernel9 *)record)->end;
+		}
 	free(buffer);
+}
+
+static double now_us()
+{
+	return std::chrono::duration<double, std::micro>(
+	               std::chrono::steady_clock::now().time_since_epoch())
+	        .count();
+}
+
+/* A flush, and what came back by it. */
+static void flush(const char *after, uint32_t flag)
+{
+	double start_us = now_us(), end_us;
+
+	buffers_back = kernels_back = kernels_without_times = 0;
+	CHECK_CUPTI(cuptiActivityFlushAll(flag));
+	end_us = now_us();
+	printf("%-58s %-6s %3d kernels back, %d of them without times, in %d buffers; %.0f us\n",
+	       after, flag ? "forced" : "plain", kernels_back.load(), kernels_without_times.load(),
+	       buffers_back.load(), end_us - start_us);
+}
+
+static void launch_100(const shape &s)
+{
+	launch(s, 100);
+	CHECK(cudaDeviceSynchronize());
+}
+
+static double median(std::vector<double> values)
+{
+	std::sort(values.begin(), values.end());
+	return values[values.size() / 2];
+}
+
+static void steps_cost(const shape &s)
+{
+	std::vector<double> enables, disables, profiles, flushes, offs, ons;
+
+	for (int i = 0; i < 3; i++) {
+		double at_us = now_us(), then_us;
+
+		enable(false);
+		enables.push_back((then_us = now_us()) - at_us);
+		for (int j = 0; j < 10; j++) {
+			at_us = now_us();
+			count(s, 1, false);
+			then_us = now_us();
+			profiles.push_back(then_us - at_us);
+			CHECK_CUPTI(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+			flushes.push_back(now_us() - then_us);
+		}
+		for (int j = 0; j < 3; j++) {
+			at_us = now_us();
+			CHECK_CUPTI(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+			then_us = now_us();
+			offs.push_back(then_us - at_us);
+			count(s, 1, false);
+			at_us = now_us();
+			CHECK_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+			ons.push_back(now_us() - at_us);
+		}
+		if (!i) {
+			launch_100(s);
+			flush("100 after launches profiled with kernel records off", 0);
+			flush("... the same", CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+		}
+		at_us = now_us();
+		disable();
+		disables.push_back(now_us() - at_us);
+	}
+	printf("median us: enable %.0f, disable %.0f, a profiled launch %.0f, forced flush after "
+	       "it %.0f, "
+	       "kernel records off %.0f, on %.0f\n",
+	       median(enables), median(disables), median(profiles), median(flushes), median(offs),
+	       median(ons));
+}
+
+static void hold()
+{
+	const shape s = {264, 1024, 8000};
+
+	launch_100(s);
+	flush("100, before the profiler is enabled", 0);
+	enable(false);
+	launch_100(s);
+	flush("100, enabled", 0);
+	count(s, 1, false);
+	launch_100(s);
+	flush("1 profiled, 100 after it", 0);
+	flush("... again", 0);
+	flush("...", CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	launch_100(s);
+	flush("100 after that", 0);
+	count(s, 1, false);
+	flush("1 profiled", CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	launch_100(s);
+	flush("100 after that", 0);
+	count(s, 1, false);
+	disable();
+	launch_100(s);
+	flush("1 profiled, disabled, 100 after it", 0);
+	flush("...", CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+	launch_100(s);
+	flush("100 after that", 0);
+	steps_cost(s);
 }
 
 int main(int argc, char **argv)
@@ -261,7 +381,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "range_probe: no CUDA device\n");
 		return 77;
 	}
-	if (argc > 1 && !strcmp(argv[1], "traced")) {
+	if (argc > 1) {
 		CHECK_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
 		CHECK_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 	}
@@ -270,6 +390,10 @@ int main(int argc, char **argv)
 	CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
 	CHECK(cudaMalloc(&state.records, sizeof(block_record) * 1056 * ROW));
 	make_config();
+	if (argc > 1 && !strcmp(argv[1], "hold")) {
+		hold();
+		return 0;
+	}
 	for (bool is_row : {false, true}) {
 		enable(is_row);
 		for (auto &s : shapes) {

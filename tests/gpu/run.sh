@@ -3,27 +3,35 @@
 #
 #   WAVETAP_BUILD    folder with libwavetap.so, wavetap, wavetapd, truth, occupancy_matrix (and, if
 #                    the machine lacks libraries they need, those in lib/)
-#   OUT              where summary.txt and logs.tar.gz go; default: a fresh folder in TMPDIR
+#   OUT              where summary.txt, results.tsv, print.txt (tables, as they come) and logs.tar.gz
+#                    go; default: a fresh folder in TMPDIR
 #   PYTHON           interpreter with PyTorch; default python3
 #   WAVETAP_GPU_PAIRS        bare/observed pairs of `cost`; default 5
 #   WAVETAP_GPU_LIMIT_S      seconds any one command may take; default 240
+#   WAVETAP_GPU_TOTAL_S      no section, and no mode of `sampled`, begins later than so many seconds
+#                            after the start; what is left out is reported as skipped
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
+#   WAVETAP_GPU_TWO_STEPS    steps of each phase of two-gpus; default 24
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost sampled profiled train-sampled train-profiled sample-cost; all of them by
-# default; and, only if named, record: recordings for tests/data into $OUT/recordings. Each workload
-# runs under plain LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a
-# data directory of its own; those from `sampled` on under `wavetap run` with --sample or --profile.
+# preload-vs-run ranks cost sampled sampled-auto sampled-devices profiled range-hold train-sampled
+# train-profiled sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
+# named, record: recordings for tests/data into $OUT/recordings, and two-gpus: two ranks on two
+# GPUs, one late (recordings, too, and the table $OUT/two-gpus.md). Each workload runs under plain
+# LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a data directory of
+# its own; those from `sampled` to `sample-cost` under `wavetap run` with --sample or --profile; those
+# from `sharing` on as sharing.sh says.
 # README.md says what a section checks.
 #
 # Exit status: 0 all passed, 1 something failed, 2 usage, 77 no device.
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost sampled profiled train-sampled train-profiled sample-cost"
-MORE_SECTIONS=record
+SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices profiled range-hold train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
+MORE_SECTIONS='record two-gpus'
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 run_options=
@@ -31,6 +39,8 @@ here=$(cd "$(dirname "$0")" && pwd) || exit 1
 python=${PYTHON:-python3}
 limit_s=${WAVETAP_GPU_LIMIT_S:-240}
 pairs=${WAVETAP_GPU_PAIRS:-5}
+total_s=${WAVETAP_GPU_TOTAL_S:-1000000}
+begun_s=$(date +%s)
 
 die() {
   echo "run.sh: $*" >&2
@@ -120,8 +130,20 @@ daemon_runs() {
 
 # report SECTION MODE VERDICT DETAIL: a row of the closing table.
 report() {
-  printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" >>"$work/results.tsv"
+  printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$4" | tee -a "$out/results.tsv" >>"$work/results.tsv"
   printf '%-16s %-8s %-5s %s\n' "$1" "$2" "$3" "$4"
+}
+
+# show COMMAND...: its output here and to print.txt.
+show() {
+  "$@" 2>&1 | tee -a "$out/print.txt"
+}
+
+# has_time SECTION MODE: false, and reported, when the time for all is over.
+has_time() {
+  test $(($(date +%s) - begun_s)) -lt "$total_s" && return 0
+  report "$1" "$2" skip "$total_s s are over (WAVETAP_GPU_TOTAL_S)"
+  return 1
 }
 
 # judge SECTION MODE WHAT LOG COMMAND...: COMMAND's output to LOG.txt; its exit status decides.
@@ -349,6 +371,8 @@ section_nvtx() {
 . "$here/coverage.sh"
 . "$here/record.sh"
 . "$here/sampled.sh"
+. "$here/two_gpus.sh"
+. "$here/sharing.sh"
 
 run_section() {
   case $1 in
@@ -368,11 +392,20 @@ run_section() {
     preload-vs-run) section_preload_vs_run ;;
     ranks) section_ranks ;;
     record) section_record ;;
+    two-gpus) section_two_gpus ;;
     sampled) section_sampled ;;
+    sampled-auto) section_sampled_auto ;;
+    sampled-devices) section_sampled_devices ;;
     profiled) section_profiled ;;
+    range-hold) section_range_hold ;;
     train-sampled) section_train_sampled ;;
     train-profiled) section_train_profiled ;;
     sample-cost) section_sample_cost ;;
+    sharing) section_sharing ;;
+    tools) guest tools 'as without wavetap' tools.py cuda ;;
+    tools-torch) guest tools-torch 'as without wavetap' tools.py torch ;;
+    dataloader | sigkill) guest "$1" 'as without wavetap' workers.py "$1" ;;
+    long) section_long ;;
     cost) cost_of empty "$EMPTY_LAUNCHES" && cost_of graph ;;
   esac
 }
@@ -389,8 +422,6 @@ same_segments() {
 }
 
 finish() {
-  out=${OUT:-$(mktemp -d "${TMPDIR:-/tmp}/wavetap-gpu-out.XXXXXX")}
-  mkdir -p "$out"
   {
     "$build/truth" device
     awk -F '\t' '{ printf "%-16s %-8s %-5s %s\n", $1, $2, $3, $4 }' "$work/results.tsv"
@@ -416,11 +447,16 @@ find_build
 rc=$?
 test "$rc" -eq 0 || exit "$rc"
 work=$(mktemp -d "${TMPDIR:-/tmp}/wavetap-gpu.XXXXXX") || exit 1
+out=${OUT:-$(mktemp -d "${TMPDIR:-/tmp}/wavetap-gpu-out.XXXXXX")}
+mkdir -p "$out" || exit 1
 : >"$work/results.tsv"
+: >"$out/results.tsv"
+: >"$out/print.txt"
 segments >"$work/segments.before"
 # shellcheck disable=SC2086 # a list of names
 test $# -gt 0 || set -- $SECTIONS
 for selected in "$@"; do
+  has_time "$selected" - || continue
   echo "== $selected"
   run_section "$selected"
 done

@@ -3,6 +3,8 @@
 #
 #   WAVETAP_GPU_SAMPLED   modes of truth that `sampled` runs, by name; default all
 #   WAVETAP_GPU_INTERVAL  of sampling; default 50us
+#   WAVETAP_GPU_AUTO_N    launches of each shape in `sampled-auto`; default 200000, about 65 s on an H200
+#   WAVETAP_GPU_COST_PAIRS, WAVETAP_GPU_COST_S   of `sample-cost`; default 4 times 4 s with and without
 
 SAMPLED_MODES='mix mix-fixed streams graphmix many many-fixed unequal persistent bound long'
 TRAIN_B32='eager --batch 32'
@@ -15,18 +17,30 @@ measured_run() {
   run_observed run "$measured_dir" "$measured_log" "$@"
   measured_rc=$?
   run_options=
+  test "$measured_rc" -ne 124 || echo "over its $limit_s s" >>"$measured_log.err"
   return "$measured_rc"
 }
 
-# So many launches of each that plain sampling sees 2,000 of them, whenever the stretches with all
-# metrics come: those are at a wider interval.
+# So many launches of each that 2,000 meet plain samples of 50 us: a phase of three seconds or more,
+# of which a second and a half may be lost to the stretch with all metrics and the set-ups beside it.
 truth_words() {
   case $1 in
-    mix | graphmix | unequal | persistent | streams) echo "$1 10000" ;;
-    mix-fixed) echo 'mix 10000 fixed' ;;
+    mix | graphmix) echo "$1 15000" ;;
+    unequal | persistent) echo "$1 10000" ;;
+    mix-fixed) echo 'mix 15000 fixed' ;;
     many) echo 'many 700' ;;
     many-fixed) echo 'many 700 300 fixed' ;;
+    streams) echo 'streams 4000 10' ;; # rounds of 4,000, for 10 s
     *) echo "$1" ;;
+  esac
+}
+
+# Seconds that it may take: some three times what it should.
+truth_limit_s() {
+  case $1 in
+    many | many-fixed) echo 120 ;;
+    streams) echo 90 ;;
+    *) echo 60 ;;
   esac
 }
 
@@ -40,25 +54,97 @@ measured_loss() {
 
 # truth's phases while the device is sampled: active SM-time, straggle and profiles against its blocks.
 section_sampled() {
+  all_limit_s=$limit_s
   for mode in ${WAVETAP_GPU_SAMPLED:-$SAMPLED_MODES}; do
-    log=$work/sampled-$mode
-    # shellcheck disable=SC2046 # words of a command
-    measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv $(truth_words "$mode")
-    ended sampled "$mode" "$log" $? || continue
-    measured_loss sampled "$log" "$mode"
-    judge sampled run "$mode" "$log.check" "$python" "$here/check_measured.py" sampled "$log.out" "$log.d"
-    cat "$log.check.txt"
+    has_time sampled "$mode" || continue
+    limit_s=$(truth_limit_s "$mode") mode_begun_s=$(date +%s)
+    sampled_mode "$mode"
+    limit_s=$all_limit_s
+    echo "$mode: $(($(date +%s) - mode_begun_s)) s"
   done
+  print_rows
 }
 
-# The range profiler against the same launches' blocks.
+# The table of all that was sampled so far.
+print_rows() {
+  test -e "$work/rows" || return
+  echo >>"$out/print.txt"
+  show "$python" "$here/print_rows.py" "$work/rows"
+}
+
+# judge_sampled SECTION WHAT TRUTH LOG [OPTION...]
+judge_sampled() {
+  sampled_section=$1 sampled_what=$2 sampled_truth=$3 sampled_log=$4
+  shift 4
+  judge "$sampled_section" run "$sampled_what" "$sampled_log.check-$sampled_what" "$python" "$here/check_measured.py" \
+    sampled --row "$work/rows" "$sampled_what" "$@" "$sampled_truth" "$sampled_log.d"
+  printf '\n== %s %s\n' "$sampled_section" "$sampled_what" >>"$out/print.txt"
+  show cat "$sampled_log.check-$sampled_what.txt"
+}
+
+sampled_mode() {
+  log=$work/sampled-$1
+  # shellcheck disable=SC2046 # words of a command
+  measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv $(truth_words "$1")
+  ended sampled "$1" "$log" $? || return
+  measured_loss sampled "$log" "$1"
+  judge_sampled sampled "$1" "$log.out" "$log" --stretches
+}
+
+# --sample auto for longer than it takes until it rests: which intervals it chose, and what came of it.
+section_sampled_auto() {
+  log=$work/sampled-auto
+  measured_run "$log.d" "$log" '--sample auto' "$build/truth" --tsv mix "${WAVETAP_GPU_AUTO_N:-200000}"
+  ended sampled-auto run "$log" $? || return
+  measured_loss sampled-auto "$log" auto
+  judge_sampled sampled-auto auto "$log.out" "$log" --stretches
+  show tail -n 3 "$log.err"
+  print_rows
+}
+
+# A program on each of two devices at once, both sampled.
+section_sampled_devices() {
+  log=$work/sampled-devices
+  if ! CUDA_VISIBLE_DEVICES=1 "$build/truth" device >"$log.second" 2>&1; then
+    report sampled-devices run skip "one device: $(tail -n 1 "$log.second")"
+    return
+  fi
+  # shellcheck disable=SC2016 # for that shell
+  measured_run "$log.d" "$log" "--sample $interval" sh -c 'CUDA_VISIBLE_DEVICES=0 "$1" --tsv mix 15000 >"$2.0.tsv" &
+    first=$!
+    CUDA_VISIBLE_DEVICES=1 "$1" --tsv mix 15000 >"$2.1.tsv"
+    rc=$?
+    wait "$first" && exit "$rc"' sh "$build/truth" "$log"
+  ended sampled-devices run "$log" $? || return
+  launched=$(($(total "$log.0.tsv" launched) + $(total "$log.1.tsv" launched)))
+  judge sampled-devices run 'loss, both' "$log.loss" "$python" "$here/reconcile.py" \
+    --expect "launches_attempted=$launched" --expect "kernels=$launched" "$log.d"
+  for device in 0 1; do
+    judge_sampled sampled-devices "device-$device" "$log.$device.tsv" "$log" --stretches
+  done
+  print_rows
+}
+
+# The range profiler against the same launches' blocks. The workload takes half a second by itself.
 section_profiled() {
   log=$work/profiled
+  WAVETAP_PROFILE_SHARE=100 && export WAVETAP_PROFILE_SHARE
   measured_run "$log.d" "$log" '--sample off --profile 20' "$build/truth" --tsv smid
-  ended profiled run "$log" $? || return
+  rc=$?
+  unset WAVETAP_PROFILE_SHARE
+  ended profiled run "$log" "$rc" || return
   measured_loss profiled "$log" smid
   judge profiled run smid "$log.check" "$python" "$here/check_measured.py" profiled "$log.out" "$log.d"
   cat "$log.check.txt"
+}
+
+# Records beside the range profiler, and what its steps cost. Judges nothing.
+section_range_hold() {
+  log=$work/range-hold
+  verdict=FAIL
+  ! "$build/range_probe" hold >"$log.out" 2>&1 || verdict=ok
+  report range-hold probe "$verdict" "$(tail -n 1 "$log.out")"
+  cat "$log.out"
 }
 
 section_train_sampled() {
@@ -80,7 +166,7 @@ section_train_sampled() {
 section_train_profiled() {
   log=$work/train-profiled
   # shellcheck disable=SC2086 # words of a command
-  measured_run "$log.d" "$log" '--sample off --profile 20' "$python" "$here/train.py" $TRAIN_B32 --steps 200
+  measured_run "$log.d" "$log" '--sample off --profile 20' "$python" "$here/train.py" $TRAIN_B32 --steps 400
   ended train-profiled run "$log" $? || return
   judge train-profiled run loss "$log.loss" "$python" "$here/reconcile.py" "$log.d"
   set -- "$log.d"
@@ -89,20 +175,23 @@ section_train_profiled() {
   cat "$log.check.txt"
 }
 
-# Interleaved pairs, with and without sampling: time per step, SM clock, the sampler's CPU.
+# With and without a sampler, in turn beside one process: a launch storm, and a training loop.
 section_sample_cost() {
-  pair=0
-  while test "$pair" -lt "$pairs"; do
-    pair=$((pair + 1))
-    for sampling in off "$interval"; do
-      log=$work/sample-cost-$sampling-$pair
-      # shellcheck disable=SC2086 # words of a command
-      measured_run "$log.d" "$log" "--sample $sampling" "$python" "$here/train.py" $TRAIN_B32 --steps 200
-      ended sample-cost "$sampling" "$log" $? || return
-      report sample-cost "$sampling" ok "$(grep '^TRAIN' "$log.out")"
-      test "$sampling" = off || "$python" "$here/check_train.py" sampled "$log.d" 2>&1 | grep '^sampler'
-    done
-  done
-  judge sample-cost both 'ms per step, sampled over not' "$work/sample-cost" "$python" "$here/pair_ratio.py" \
-    ms_per_step_median "$work/sample-cost-off-%d.out" "$work/sample-cost-$interval-%d.out" "$pairs"
+  sample_cost storm "$build/truth" --tsv storm
+  # shellcheck disable=SC2086 # words of a command
+  sample_cost train "$python" "$here/train.py" $TRAIN_B32 --until-eof
+}
+
+# sample_cost NAME COMMAND...
+sample_cost() {
+  cost_name=$1 log=$work/sample-cost-$1
+  has_time sample-cost "$1" || return
+  shift
+  mkdir -p "$log.d"
+  judge sample-cost run "$cost_name" "$log" env WAVETAP_DIR="$log.d" WAVETAP_RUN="cost-$cost_name" timeout "$limit_s" \
+    "$python" "$here/sample_cost.py" --pairs "${WAVETAP_GPU_COST_PAIRS:-4}" --seconds "${WAVETAP_GPU_COST_S:-4}" \
+    --interval "$interval" --sampler "$build/wavetap-sampler" "$cost_name" \
+    "$build/wavetap" run --sample off -- "$@"
+  await_daemons sample-cost
+  show cat "$log.txt"
 }

@@ -2,6 +2,7 @@
 """A small transformer's training loop, for comparing runs with and without wavetap.
 
   train.py [eager|compile] [--steps N] [--warm-up N] [--batch N] [--profiler N] [--attach-first]
+  train.py [eager|compile] --until-eof   until its input ends, for sample_cost.py
 
 Eight blocks, bf16 autocast, AdamW; `compile` uses torch.compile(mode="reduce-overhead"), that is
 CUDA graphs. Algorithms are deterministic and seeds fixed, so the losses of two runs are equal bit
@@ -22,7 +23,9 @@ import collections
 import hashlib
 import json
 import os
+import select
 import struct
+import sys
 import tempfile
 import time
 
@@ -125,6 +128,20 @@ def profile(trainer, session, steps):
   print("PROFILER", json.dumps({"session": session, "steps": steps} | summary), flush=True)
 
 
+def run_until_eof(trainer):
+  """Pieces of five steps until the input ends; then when each was, and nanoseconds a step."""
+  pieces = []
+  print("ready", flush=True)
+  while not select.select([sys.stdin], [], [], 0)[0]:
+    begin = time.monotonic_ns()
+    step_ms = trainer.run(PARTS)
+    pieces.append((begin, time.monotonic_ns(), step_ms * 1e6))
+    trainer.losses.clear()
+  print("#piece\tbegin_ns\tend_ns\tstep_ns")
+  for begin, end, step_ns in pieces:
+    print(f"piece\t{begin}\t{end}\t{step_ns:.0f}")
+
+
 def parse_arguments():
   parser = argparse.ArgumentParser(description="training loop for comparing runs")
   parser.add_argument("mode", nargs="?", choices=("eager", "compile"), default="eager")
@@ -134,6 +151,7 @@ def parse_arguments():
   parser.add_argument("--profiler", type=int, default=0, metavar="N", help="profiler sessions (0)")
   parser.add_argument("--profiler-steps", type=int, default=5, help="steps of a session (5)")
   parser.add_argument("--attach-first", action="store_true", help="a session before everything")
+  parser.add_argument("--until-eof", action="store_true", help="pieces of steps until the input ends")
   arguments = parser.parse_args()
   if min(arguments.warm_up, arguments.batch, arguments.profiler_steps) < 1:
     parser.error("--warm-up, --batch and --profiler-steps are at least 1")
@@ -154,6 +172,9 @@ def main():
       torch.cuda.synchronize()
   trainer = Trainer(arguments.mode, arguments.batch)
   trainer.run(arguments.warm_up)
+  if arguments.until_eof:
+    run_until_eof(trainer)
+    return
   times_ms = []
   for part in range(PARTS):
     # Sessions are spread over the breaks between parts: never the first thing, never the last.

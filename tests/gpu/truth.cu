@@ -54,6 +54,7 @@ struct arguments {
 
 #include "truth_modes.cuh"
 #include "truth_streams.cuh"
+#include "truth_storm.cuh"
 
 static void run_device(const arguments &)
 {
@@ -65,6 +66,20 @@ static void run_device(const arguments &)
 	printf("device %s, %d SMs, compute capability %d.%d, driver API %d, runtime %d\n",
 	       properties.name, properties.multiProcessorCount, properties.major, properties.minor,
 	       driver, CUDART_VERSION);
+}
+
+/* Which it is that the lines below are of; for programs alone. */
+static void print_device()
+{
+	cudaDeviceProp properties;
+
+	if (!state.is_tsv)
+		return;
+	CHECK(cudaGetDeviceProperties(&properties, 0));
+	printf("#device\tuuid\ndevice\t");
+	for (unsigned char byte : properties.uuid.bytes)
+		printf("%02x", byte);
+	printf("\n");
 }
 
 /* Spinning blocks on nine grids: full and partial waves, underfill, slow blocks, short kernels. */
@@ -224,19 +239,13 @@ static const struct {
 	int default_more; /* 0: takes no second one */
 	bool takes_fixed;
 } commands[] = {
-        {"device", run_device, 0, 0, false},
-        {"waves", run_waves, 0, 0, false},
-        {"tail", run_tail, 0, 0, false},
-        {"empty", run_empty, 100000, 0, false},
-        {"graph", run_graph, 0, 0, false},
-        {"mix", run_mix, 2000, 0, true},
-        {"many", run_many, 2000, 300, true},
-        {"unequal", run_unequal, 2000, 0, false},
-        {"persistent", run_persistent, 2000, 0, false},
-        {"bound", run_bound, 1000, 0, false},
-        {"long", run_long, 20, 0, false},
-        {"streams", run_streams, 2000, 0, false},
-        {"graphmix", run_graphmix, 2000, 0, false},
+        {"device", run_device, 0, 0, false},       {"waves", run_waves, 0, 0, false},
+        {"tail", run_tail, 0, 0, false},           {"empty", run_empty, 100000, 0, false},
+        {"graph", run_graph, 0, 0, false},         {"storm", run_storm, 0, 0, false},
+        {"mix", run_mix, 2000, 0, true},           {"many", run_many, 2000, 300, true},
+        {"unequal", run_unequal, 2000, 0, false},  {"persistent", run_persistent, 2000, 0, false},
+        {"bound", run_bound, 1000, 0, false},      {"long", run_long, 20, 0, false},
+        {"streams", run_streams, 2000, 10, false}, {"graphmix", run_graphmix, 2000, 0, false},
         {"smid", run_smid, 1500, 0, false},
 };
 
@@ -245,9 +254,9 @@ static int usage()
 	fprintf(stderr, "usage: truth [--tsv] COMMAND [NUMBER [NUMBER]] [fixed]\n"
 	                "device | waves | tail | empty [N] | graph | mix [N] [fixed] | many [N "
 	                "[C]] [fixed]\n"
-	                "| unequal [N] | persistent [N] | bound [N] | long [N] | streams [N] | "
-	                "graphmix [N]\n"
-	                "| smid [N]\n");
+	                "| unequal [N] | persistent [N] | bound [N] | long [N] | "
+	                "streams [N [SECONDS]]\n"
+	                "| graphmix [N] | smid [N] | storm\n");
 	return 2;
 }
 
@@ -293,6 +302,7 @@ int main(int argc, char **argv)
 			return 77;
 		}
 		CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
+		print_device();
 		command.run(a);
 		if (state.launched + state.graph_launches > 0)
 			print_totals();

@@ -167,6 +167,7 @@ static void run_graphmix(const arguments &a)
 	cudaGraphExec_t executable;
 	cudaStream_t stream;
 	cudaGraph_t graph;
+	double begin;
 
 	allocate_records();
 	CHECK(cudaStreamCreate(&stream));
@@ -178,9 +179,11 @@ static void run_graphmix(const arguments &a)
 	CHECK(cudaGraphLaunch(executable, stream));
 	check_replays(executable, stream, nodes, sums);
 	await_sampler();
+	begin = now_ns();
 	for (int i = 0; i < a.count; i++)
 		CHECK(cudaGraphLaunch(executable, stream));
 	CHECK(cudaStreamSynchronize(stream));
+	print_phase("graphmix", now_ns() - begin);
 	pause_ns(50000000);
 	check_replays(executable, stream, nodes, sums);
 	state.captured += nodes.order.size();

@@ -182,8 +182,16 @@ static void warm_up(const std::vector<config> &configs)
 	CHECK(cudaDeviceSynchronize());
 }
 
-static void run_launches(const phase &p, int batch)
+/* How long the launches of a phase took, for whoever asks what a sampler saw of them. */
+static void print_phase(const char *section, double ns)
 {
+	printf("#phase\tsection\tns\nphase\t%s\t%.0f\n", section, ns);
+}
+
+/* Nanoseconds that they took. */
+static double run_launches(const phase &p, int batch)
+{
+	double begin = now_ns();
 	uint32_t seed = 99;
 
 	for (size_t i = 0; i < p.order.size(); i++) {
@@ -194,6 +202,8 @@ static void run_launches(const phase &p, int batch)
 		CHECK(cudaDeviceSynchronize());
 		busy_wait_ns((next_random(&seed) >> 16) % 60000);
 	}
+	CHECK(cudaDeviceSynchronize());
+	return now_ns() - begin;
 }
 
 /* The whole phase: warm-up, launches, truth. */
@@ -202,14 +212,16 @@ static void run_phase(const phase_options &options, const std::vector<config> &c
 {
 	std::vector<config_truth> sums(configs.size());
 	phase p(configs, order, options.keep);
+	double ns;
 
 	warm_up(configs);
 	await_sampler();
-	run_launches(p, options.batch);
+	ns = run_launches(p, options.batch);
 	p.fetch();
 	for (size_t i = 0; i < order.size(); i++)
 		if (p.place[i] >= 0)
 			add_launch(sums[order[i]], &p.records[p.place[i]], configs[order[i]].grid);
+	print_phase(options.section, ns);
 	print_config_header();
 	for (size_t c = 0; c < configs.size(); c++) {
 		sums[c].launches = p.launches[c];

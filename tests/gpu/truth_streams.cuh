@@ -93,14 +93,8 @@ static std::vector<stream_truth> share_time(const std::vector<stream_launch> &la
 }
 
 /* Six shapes on one stream in random order; with every third, one of the other six on a second. */
-static void queue_streams(const phase &p)
+static void queue_streams(const phase &p, const cudaStream_t streams[2], cudaEvent_t together)
 {
-	cudaStream_t streams[2];
-	cudaEvent_t together;
-
-	CHECK(cudaEventCreateWithFlags(&together, cudaEventDisableTiming));
-	for (auto &stream : streams)
-		CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	for (size_t i = 0; i < p.order.size(); i++) {
 		bool is_second = p.order[i] % 2;
 
@@ -134,6 +128,26 @@ static std::vector<int> streams_order(int shapes, int repeats)
 	return order;
 }
 
+/* The same launches in the same order, again and again for so long: blocks of the last round stay. */
+static void run_rounds(const phase &p, int seconds)
+{
+	double begin = now_ns();
+	cudaStream_t streams[2];
+	cudaEvent_t together;
+	int rounds = 0;
+
+	CHECK(cudaEventCreateWithFlags(&together, cudaEventDisableTiming));
+	for (auto &stream : streams)
+		CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	do {
+		queue_streams(p, streams, together);
+		rounds++;
+	} while (now_ns() - begin < seconds * 1e9);
+	print_phase("streams", now_ns() - begin);
+	fprintf(stderr, "truth: streams: %d rounds in %.1f s\n", rounds, (now_ns() - begin) / 1e9);
+}
+
+/* Rounds of N launches of each even shape; truth is that of the last round, scaled by who reads it. */
 static void run_streams(const arguments &a)
 {
 	std::vector<config> configs = twelve_shapes();
@@ -145,7 +159,7 @@ static void run_streams(const arguments &a)
 	allocate_records();
 	warm_up(configs);
 	await_sampler();
-	queue_streams(p);
+	run_rounds(p, a.more);
 	p.fetch();
 	for (size_t i = 0; i < p.order.size(); i++) {
 		const block_record *records = &p.records[p.place[i]];

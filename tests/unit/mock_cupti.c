@@ -97,6 +97,17 @@ void wt_device_used(struct wt_view *view, uint32_t ordinal)
 
 _Atomic uint64_t wt_profile_on; /* no profiling in this test */
 
+uint64_t wt_profile_flush_due(bool is_short)
+{
+	(void)is_short;
+	return 0;
+}
+
+void wt_profile_flushed(uint64_t held_ns)
+{
+	(void)held_ns;
+}
+
 void wt_profile_note_kernel(struct wt_profile_recent *recent, const struct wt_kernel *kernel,
                             const char *name)
 {
@@ -430,10 +441,20 @@ static wtcupti_result mock_domains(uint32_t enable, wtcupti_subscriber subscribe
 
 static wtcupti_result mock_attribute(int attribute, size_t *size, void *value)
 {
-	(void)attribute;
-	(void)size;
-	(void)value;
-	return WTCUPTI_SUCCESS;
+	if (attribute == WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT && *size == sizeof(size_t) &&
+	    !mock.fail_attribute) {
+		if (mock.kinds)
+			mock.attribute_late++;
+		memcpy(&mock.device_buffers, value, sizeof(size_t));
+	}
+	return mock.fail_attribute;
+}
+
+static wtcupti_result mock_get_attribute(int attribute, size_t *size, void *value)
+{
+	if (attribute == WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT && *size == sizeof(size_t))
+		memcpy(value, &mock.device_buffers, sizeof(size_t));
+	return mock.fail_attribute;
 }
 
 void *wt_real_dlsym(void *handle, const char *symbol)
@@ -449,7 +470,7 @@ void *wt_real_dlsym(void *handle, const char *symbol)
 	        {"cuptiActivityEnableDriverApi", (void *)mock_driver_api},
 	        {"cuptiActivityGetNumDroppedRecords", (void *)mock_dropped},
 	        {"cuptiActivityRegisterTimestampCallback", (void *)mock_register_timestamp},
-	        {"cuptiActivityGetAttribute", (void *)mock_attribute},
+	        {"cuptiActivityGetAttribute", (void *)mock_get_attribute},
 	        {"cuptiActivitySetAttribute", (void *)mock_attribute},
 	        {"cuptiSubscribe", (void *)mock_subscribe},
 	        {"cuptiSubscribe_v2", (void *)mock_subscribe_v2},
@@ -484,6 +505,7 @@ enum wt_reason wt_cupti_find(uintptr_t hint, struct wt_cupti_api *api)
 	        .dropped_records = mock_dropped,
 	        .get_timestamp = mock_timestamp,
 	        .set_attribute = mock_attribute,
+	        .get_attribute = mock_get_attribute,
 	        .enable_driver_api = mock_driver_api,
 	        .enable_runtime_api = mock_runtime_api,
 	        .enable_all_sync = mock_enable_all_sync,

@@ -38,6 +38,9 @@ struct mock {
 	int fail_kind; /* refuse to switch this kind on */
 	int fail_code;
 	int fail_subscribe_v2;
+	int fail_attribute;
+	size_t device_buffers; /* CUPTI's limit */
+	int attribute_late; /* times it was set with a kind on */
 };
 extern struct mock mock;
 

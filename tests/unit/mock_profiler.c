@@ -1,6 +1,7 @@
 /* mock_profiler.c - see mock_profiler.h. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -163,6 +164,7 @@ static int real_launch(const struct mock_spec *spec)
 		if (mock.ran_count < 64)
 			mock.ran[mock.ran_count++] = *spec;
 		if (is_profiled) {
+			mock.is_holding = true;
 			inside = mock.inside;
 			mock.inside = NULL;
 		}
@@ -462,6 +464,18 @@ static wtcupti_result context_id(wtcu_context context, uint32_t *ret_id)
 	return 0;
 }
 
+/* What runs at a forced flush loses its times. */
+static wtcupti_result flush_all(uint32_t flag)
+{
+	pthread_mutex_lock(&mock.lock);
+	if (mock.pending || flag != WTCUPTI_FLUSH_FORCED)
+		wrong("flushed with %d kernels under way", mock.pending);
+	mock.flushes++;
+	mock.is_holding = mock.is_holding && mock.flush_result;
+	pthread_mutex_unlock(&mock.lock);
+	return mock.flush_result;
+}
+
 /* ---- for the test */
 
 void mock_reset(uint32_t wish)
@@ -481,7 +495,8 @@ void mock_reset(uint32_t wish)
 	ring_head = 0;
 	header.profile_launches = wish;
 	header.world_size = -1;
-	wt_cupti = (struct wt_cupti_api){.handle = &mock, .get_context_id = context_id};
+	wt_cupti = (struct wt_cupti_api){
+	        .handle = &mock, .get_context_id = context_id, .flush_all = flush_all};
 	mock_view = (struct wt_view){.header = &header, .producer = &producer};
 	mock_view.ring[WT_RING_ACTIVITY] =
 	        (struct wt_ring){.control = &producer.ring[WT_RING_ACTIVITY],
@@ -490,6 +505,7 @@ void mock_reset(uint32_t wish)
 	                         .mask = MOCK_RING_CELLS - 1};
 	atomic_store(&mock_page.view, &mock_view);
 	wt_profile_on = 0;
+	setenv("WAVETAP_PROFILE_SHARE", "100", 1); /* clocks of the mock and of turns differ */
 }
 
 bool mock_record(enum wt_kind kind, int idx, void *payload)

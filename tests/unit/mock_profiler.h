@@ -60,6 +60,9 @@ struct mock_profile {
 	struct mock_spec ran[64]; /* since the start */
 	int ran_count;
 	int enables;
+	bool is_holding; /* a kernel record without times keeps CUPTI's buffers */
+	int flushes; /* forced ones */
+	int flush_result;
 };
 extern struct mock_profile mock;
 extern struct wt_view mock_view;

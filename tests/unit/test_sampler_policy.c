@@ -199,29 +199,33 @@ static void test_rich(void)
 {
 	struct wt_sampler_policy policy;
 	uint64_t rich_ns = 0, all_ns = 0, last_rich_ns = 0;
-	int rich = 0, same = 0;
+	int rich = 0, same = 0, first = -1;
 
 	wt_sampler_policy_init(&policy, WT_SAMPLE_AUTO, true);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 28; i++) {
 		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
-		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns};
+		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns,
+		                                  .active_ns = plan.stretch_ns};
 
 		done.cpu_ns = done.samples * (plan.is_rich ? 64 * US : 20 * US);
 		all_ns += plan.stretch_ns;
 		if (plan.is_rich) {
+			first = first < 0 ? i : first;
 			rich++;
 			rich_ns += plan.stretch_ns;
 			same += plan.interval_ns == last_rich_ns;
 			last_rich_ns = plan.interval_ns;
-			ok(plan.interval_ns >= 188 * US && i >= 2, "stretch %d is rich", i);
+			ok(plan.interval_ns >= 188 * US, "stretch %d is rich", i);
 		} else if (i > 0) {
 			ok(plan.interval_ns >= 56 * US && plan.interval_ns <= 60 * US,
 			   "the others take a third of a core");
 		}
 		ok(wt_sampler_policy_learn(&policy, &done), "goes on");
 	}
-	is_i64(rich, 3, "three of twenty");
+	is_i64(first, 1, "the first comes after a second of kernels");
+	is_i64(rich, 3, "three of twenty-eight stretches");
 	is_i64(same, 0, "no interval twice in a row");
+	ok(rich_ns * 100 <= all_ns * 7, "no more than 7 %% of what is sampled");
 	policy.active_ns = 60 * SECOND;
 	rich = 0;
 	for (int i = 0; i < 30; i++) {
@@ -230,12 +234,117 @@ static void test_rich(void)
 		rich += plan.is_rich;
 		ok(!(plan.is_rich && policy.is_fine), "rich or fine");
 	}
-	is_i64(rich, 10, "every third burst");
+	is_i64(rich, 5, "every sixth burst");
 	wt_sampler_policy_init(&policy, 500 * US, true);
-	for (int i = 0; i < 3; i++)
-		(void)wt_sampler_policy_next(&policy);
+	policy.plain_active_ns = SECOND;
+	(void)wt_sampler_policy_next(&policy);
 	ok(policy.is_rich, "also where an interval was asked for");
 	is_i64((int64_t)policy.rich_ns, 500 * US, "and never more often than that");
+}
+
+/* Hardly any kernels: in each stretch that sees some, a hundredth of it; in the first twelve none. */
+static void test_few_kernels(void)
+{
+	struct wt_sampler_policy policy;
+	int at[3] = {-1, -1, -1}, rich = 0;
+
+	wt_sampler_policy_init(&policy, 50 * US, true);
+	for (int i = 0; i < 60; i++) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns};
+
+		done.active_ns = i < 12 ? 0 : plan.stretch_ns / 100;
+		if (plan.is_rich && rich < 3)
+			at[rich++] = i;
+		ok(wt_sampler_policy_learn(&policy, &done), "goes on");
+	}
+	is_i64(at[0], 14, "an idle device has no rich stretch; the third with kernels is one");
+	is_i64(at[1], 27, "another after twelve more");
+	is_i64(at[2], 40, "and so on");
+}
+
+/* ---- phases of a program under the schedule, where another set of metrics takes 0.65 s to set up */
+
+#define TICK_NS (10 * SECOND / 1000) /* a hundredth of a second */
+#define TICKS 10000
+#define ENABLE_TICKS 65
+
+enum looked { NOBODY, PLAIN, RICH };
+
+/* What was looked at with, tick by tick: of a device that is idle until `idle_ticks`, busy from then on. */
+static void lay_out(uint64_t asked_ns, int idle_ticks, enum looked looked[TICKS])
+{
+	struct wt_sampler_policy policy;
+	bool was_rich = false;
+	int now = 0;
+
+	wt_sampler_policy_init(&policy, asked_ns, true);
+	while (now < TICKS) {
+		struct wt_sampler_plan plan = wt_sampler_policy_next(&policy);
+		struct wt_sampler_stretch done = {.samples = plan.stretch_ns / plan.interval_ns};
+		int end;
+
+		for (end = now + (plan.is_rich != was_rich ? ENABLE_TICKS : 0);
+		     now < end && now < TICKS;)
+			looked[now++] = NOBODY;
+		for (end = now + (int)(plan.stretch_ns / TICK_NS); now < end && now < TICKS;
+		     now++) {
+			looked[now] = plan.is_rich ? RICH : PLAIN;
+			done.active_ns += now >= idle_ticks ? TICK_NS : 0;
+		}
+		was_rich = plan.is_rich;
+		done.cpu_ns = done.samples * (plan.is_rich ? 64 * US : 16 * US);
+		(void)wt_sampler_policy_learn(&policy, &done);
+	}
+}
+
+/* The least share of plain samples, in percent, that any phase of so many ticks has; from `from` on. */
+static int worst_phase(const enum looked looked[TICKS], int from, int ticks)
+{
+	int worst = 100, plain = 0;
+
+	for (int i = from; i < TICKS; i++) {
+		plain += looked[i] == PLAIN;
+		plain -= i - from >= ticks && looked[i - ticks] == PLAIN;
+		if (i - from >= ticks - 1 && plain * 100 / ticks < worst)
+			worst = plain * 100 / ticks;
+	}
+	return worst;
+}
+
+static int count(const enum looked looked[TICKS], enum looked what, int from, int to)
+{
+	int found = 0;
+
+	for (int i = from; i < to; i++)
+		found += looked[i] == what;
+	return found;
+}
+
+static void test_phases(void)
+{
+	static enum looked looked[TICKS];
+	int least = 100;
+
+	lay_out(50 * US, 0, looked);
+	ok(count(looked, RICH, 0, TICKS) <= TICKS * 6 / 100, "rich: no more than 6 %% of the time");
+	ok(count(looked, PLAIN, 0, TICKS) >= TICKS * 80 / 100, "plain: at least 80 %%: %d",
+	   count(looked, PLAIN, 0, TICKS) * 100 / TICKS);
+	ok(worst_phase(looked, 0, 400) >= 50, "any 4 s: at least half is plain: %d %%",
+	   worst_phase(looked, 0, 400));
+	ok(worst_phase(looked, 0, 800) >= 75, "any 8 s: three quarters: %d %%",
+	   worst_phase(looked, 0, 800));
+	is_i64(count(looked, RICH, 0, 500), 50, "a run of 5 s has a rich stretch");
+	ok(count(looked, PLAIN, 0, 500) >= 300, "and 3 s of plain ones");
+	/* A phase that begins after the device was idle, as those of tests/gpu's `truth` do. */
+	for (int idle = 0; idle < 1000; idle += 7) {
+		int plain;
+
+		lay_out(50 * US, idle, looked);
+		plain = count(looked, PLAIN, idle, idle + 100);
+		least = plain < least ? plain : least;
+	}
+	is_i64(least, 100, "its first second is all plain, whenever it begins");
 }
 
 /* ---- overflow */
@@ -285,6 +394,8 @@ int main(void)
 	test_asked();
 	test_blind_spots();
 	test_rich();
+	test_few_kernels();
+	test_phases();
 	test_overflow();
 	return tap_done();
 }

@@ -458,6 +458,48 @@ static void test_late(void)
 	is_i64(status, 0, "armed late: whole kinds, then all calls but the launches off");
 }
 
+/* The limit that CUPTI has for its buffers on the device, armed with that setting; 0: set too late. */
+static size_t limit_with(const char *setting, size_t own, int fail)
+{
+	int fd[2];
+	size_t limit = 0;
+	pid_t pid;
+
+	if (pipe(fd))
+		return 0;
+	pid = fork();
+	if (!pid) {
+		if (setting)
+			setenv("WAVETAP_CUPTI_BUFFERS", setting, 1);
+		mock.device_buffers = own;
+		mock.fail_attribute = fail;
+		wt_cupti_arm(false);
+		limit = mock.attribute_late || mock_page.cupti_state != WT_CUPTI_ARMED
+		                ? 0
+		                : mock.device_buffers;
+		_exit(write(fd[1], &limit, sizeof(limit)) != sizeof(limit));
+	}
+	if (read(fd[0], &limit, sizeof(limit)) != sizeof(limit))
+		limit = 0;
+	waitpid(pid, NULL, 0);
+	close(fd[0]);
+	close(fd[1]);
+	return limit;
+}
+
+static void test_limit(void)
+{
+	is_i64((int64_t)limit_with(NULL, 250, 0), 64, "buffers on the device: 64, not CUPTI's 250");
+	is_i64((int64_t)limit_with("1000", 250, 0), 1000, "as many as were asked for");
+	is_i64((int64_t)limit_with("2", 250, 0), 4, "but more than CUPTI makes at the start");
+	is_i64((int64_t)limit_with("0", 250, 0), 250, "0: CUPTI's own");
+	is_i64((int64_t)limit_with("few", 250, 0), 64, "what is no number counts as not set");
+	is_i64((int64_t)limit_with(NULL, 100, 0), 100, "the application's own limit stays");
+	is_i64((int64_t)limit_with("30", 100, 0), 30, "unless the user says otherwise");
+	is_i64((int64_t)limit_with(NULL, 250, WTCUPTI_ERROR_INVALID_PARAMETER), 250,
+	       "a CUPTI that knows no such limit is armed as well");
+}
+
 /*
  * A CUPTI before 12.9 U1 takes no NULL for a buffer: when all are out it gets small spare ones, and at
  * last one that nobody reads. In a child of its own: the version is asked once.
@@ -537,6 +579,7 @@ static void test_garbage(void)
 int main(void)
 {
 	test_late();
+	test_limit();
 	test_older();
 	test_arming();
 	session("first session");

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	std::atomic<int> waiting;
 	record *on_device;
 
-	if (argc > 3 || thread_count < 1 || thread_count > 64 || per_thread < 1 ||
+	if (argc > 3 || thread_count < 1 || thread_count > 256 || per_thread < 1 ||
 	    per_thread > 1000000) {
 		fprintf(stderr, "usage: link_truth [THREADS [LAUNCHES-PER-THREAD]]\n");
 		return 2;
