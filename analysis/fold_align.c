@@ -326,7 +326,7 @@ static int try_width(struct fold_fit *fit, double width, double *ret_left)
 static int choose_bins(struct fold_fit *fit)
 {
 	struct wt_fold *fold = fit->fold;
-	double left, finer_left, bytes;
+	double left, finer_left = 0, bytes;
 	int err = try_width(fit, 1, &left);
 
 	fold->rows = fold->options;
