@@ -9,7 +9,8 @@
  *
  *     active SMs x length of the sample = sum over bins of unknown x time of overlap
  *
- * Non-negative least squares give the unknowns. Their mean over a configuration's bins, times its
+ * (or bins a third as long, told together, where those explain more: fold_align.c). Non-negative least
+ * squares give the unknowns. Their mean over a configuration's bins, times its
  * duration, is its active SM-time; the bins are its tail profile, finer than the samples.
  *
  * CLOCKS. Samples and kernels have clocks that differ by an offset, which half a microsecond of error

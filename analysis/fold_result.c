@@ -18,8 +18,9 @@
 #define EXACT 0.005
 /*
  * Kernels that always follow each other meet the samples alike: their noise is APART times what it would be
- * if each were the only one, or more, and what is wrong at the edges of one is made up for by the next. Then
- * LEAK of all SMs' edges, two neighbours' and a little, may be in either. In random order it is 1 or so.
+ * if each were the only one, or more, and what is wrong in one is made up for by another. Then LEAK of all
+ * SMs' edges, two neighbours' and a little, may be in either, and the solution is the bounded one: beyond
+ * all SMs there is none. In random order it is 1 or so, and bounds would be a bias: noise cut off on one side.
  */
 #define APART 3.0
 #define LEAK 1.5
@@ -89,6 +90,7 @@ struct mean {
 	double open_square; /* mean square of probes from which on an unknown is open */
 	double sigma_factor; /* of its own samples, over that of all */
 	double widest; /* bin of ACTIVE */
+	double bounded; /* sum of ACTIVE, of the bounded solution */
 };
 
 static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
@@ -102,6 +104,7 @@ static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
 	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
 		if (solution->x[channel])
 			mean->sum[channel] += time_ns * solution->x[channel][i];
+	mean->bounded += time_ns * solution->bounded[i];
 	mean->shift += time_ns * solution->probe[i * WIDTH];
 	for (size_t k = 0; k < FOLD_PROBES; k++) {
 		double probe = solution->probe[i * WIDTH + 1 + k];
@@ -266,6 +269,22 @@ static double stretch_of(const struct fold_block *block)
 	return block->busy_ns > 0 ? block->recorded_ns / block->busy_ns : 1;
 }
 
+static uint32_t solved_bins(const struct wt_fold *fold, const struct fold_block *block)
+{
+	return fold->solution.map[block->first + block->bins - 1] -
+	       fold->solution.map[block->first] + 1;
+}
+
+/* As many as were asked for, or as there are. */
+static uint32_t told_bins(const struct wt_fold *fold, const struct fold_block *block)
+{
+	uint32_t solved = solved_bins(fold, block), wanted = solved;
+
+	if (block->launches)
+		wanted = fold_bins(&fold->options, block->recorded_ns / (double)block->launches);
+	return wanted < solved ? wanted : solved;
+}
+
 static void own_result(const struct wt_fold *fold, const struct fold_block *block,
                        struct wt_fold_result *result)
 {
@@ -275,11 +294,12 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 
 	add_block(&mean, block);
 	leak = mean.time_ns > 0 ? leak_of(&mean, block) : 0;
+	if (leak > 0)
+		mean.sum[WT_FOLD_ACTIVE] = mean.bounded;
 	mean.time_ns *= stretch;
 	mean.told_ns *= stretch;
 	launch_ns = mean.time_ns;
-	result->bins = fold->solution.map[block->first + block->bins - 1] -
-	               fold->solution.map[block->first] + 1;
+	result->bins = told_bins(fold, block);
 	result->time_ns = (int64_t)mean.time_ns;
 	if (mean.time_ns <= 0)
 		return;
@@ -332,29 +352,19 @@ void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_
 		ret_result->verdict = WT_FOLD_JOINT;
 }
 
-/* A bin of the solution, and its error. */
-static void bin_of(const struct wt_fold *fold, const struct fold_block *block, uint32_t i,
-                   double *ret_active, double *ret_error)
-{
-	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
-	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
-	double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
-
-	add_unknown(&mean, i, 1);
-	if (factor > 1)
-		mean.sigma_factor = factor;
-	*ret_active = fold->solution.x[WT_FOLD_ACTIVE][i];
-	*ret_error = error_of(&mean, WT_FOLD_ACTIVE);
-}
-
-/* Bins of the solution leave the ramps out; those that are told have them. */
+/*
+ * Bins of the solution may be finer than those that are told, and leave the ramps out, where nothing is
+ * active. Here positions are in bins of the solution, from the beginning of what was recorded.
+ */
 void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active_sms,
                      double *error_sms)
 {
 	const struct fold_blocks *blocks = &fold->blocks;
 	const struct fold_block *block;
-	uint32_t first, bins;
-	double stretch, ramp;
+	struct mean whole = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
+	uint32_t first, bins, told;
+	double ramp, width;
+	bool is_bounded;
 
 	if (config >= blocks->configs || blocks->of_config[config] == FOLD_NONE)
 		return;
@@ -362,22 +372,24 @@ void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active
 	if (!is_solved(fold, block))
 		return;
 	first = fold->solution.map[block->first];
-	bins = fold->solution.map[block->first + block->bins - 1] - first + 1;
-	stretch = stretch_of(block);
-	ramp = (stretch - 1) / 2 * bins; /* in bins of the solution */
-	for (uint32_t to = 0; to < bins; to++)
-		active_sms[to] = error_sms[to] = 0;
-	for (uint32_t from = 0; from < bins; from++) {
-		double active, error;
+	bins = solved_bins(fold, block);
+	told = told_bins(fold, block);
+	ramp = (stretch_of(block) - 1) / 2 * bins;
+	width = (bins + 2 * ramp) / told;
+	add_block(&whole, block);
+	is_bounded = whole.time_ns > 0 && leak_of(&whole, block) > 0;
+	for (uint32_t to = 0; to < told; to++) {
+		struct mean mean = {.fold = fold, .sigma_factor = whole.sigma_factor, .open_square = INFINITY};
 
-		bin_of(fold, block, first + from, &active, &error);
-		for (uint32_t to = 0; to < bins; to++) {
-			double begin = fmax(from + ramp, to * stretch);
-			double end = fmin(from + 1 + ramp, (to + 1) * stretch);
-			double part = fmax(0, end - begin) / stretch;
+		for (uint32_t from = 0; from < bins; from++) {
+			double begin = fmax(from + ramp, to * width);
+			double end = fmin(from + 1 + ramp, (to + 1) * width);
 
-			active_sms[to] += part * active;
-			error_sms[to] += part * error;
+			if (end > begin)
+				add_unknown(&mean, first + from, (end - begin) / width);
 		}
+		mean.time_ns = 1;
+		active_sms[to] = is_bounded ? mean.bounded : mean.sum[WT_FOLD_ACTIVE];
+		error_sms[to] = error_of(&mean, WT_FOLD_ACTIVE);
 	}
 }
