@@ -11,7 +11,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
 	analysis/evidence.c analysis/evidence.h analysis/profiled.c analysis/profiled.h \
-	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_internal.h \
+	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_fit.c analysis/fold_fit.h analysis/fold_internal.h \
 	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
 	analysis/fold_solution.c analysis/fold_solve.c \
 	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \

@@ -186,7 +186,8 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 /* Before the program starts: a typing error must not cost a run. */
 static int check_measurements(const struct run_values *values)
 {
-	const char *given = getenv("WAVETAP_SAMPLE"), *budget = getenv("WAVETAP_BUDGET");
+	const char *given = getenv("WAVETAP_SAMPLE"), *profile = getenv("WAVETAP_PROFILE");
+	const char *budget = getenv("WAVETAP_BUDGET");
 	uint32_t launches;
 	uint64_t ns, ppm;
 
@@ -206,7 +207,20 @@ static int check_measurements(const struct run_values *values)
 	if (!values->budget && budget && wt_budget_parse(budget, &ppm))
 		return wt_cli_usage_error("run", "WAVETAP_BUDGET: \"%s\" is not " WT_BUDGET_FORM,
 		                          budget);
+	if (!values->profile && profile && profile[0] && wt_profile_parse(profile, &launches))
+		return wt_cli_usage_error(
+		        "run", "WAVETAP_PROFILE: \"%s\" is not a number of launches up to %u",
+		        profile, WT_PROFILE_LAUNCHES_MAX);
 	return WT_EXIT_FINE;
+}
+
+/* By the option, or by a variable that the program inherits. */
+static bool is_profile_wanted(const struct run_values *values)
+{
+	const char *profile = values->profile ? values->profile : getenv("WAVETAP_PROFILE");
+	uint32_t launches = 0;
+
+	return profile && !wt_profile_parse(profile, &launches) && launches;
 }
 
 static int make_setup(const struct run_values *values, struct run_setup *setup)
@@ -262,10 +276,10 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		setup->environment[count][0] = "WAVETAP_RECORD";
 		setup->environment[count++][1] = setup->record_dir;
 	}
-	sample = values->sample        ? values->sample
-	         : sample && sample[0] ? sample
-	         : values->profile     ? "off" /* it wants the device's counters for itself */
-	                               : "auto";
+	sample = values->sample              ? values->sample
+	         : sample && sample[0]       ? sample
+	         : is_profile_wanted(values) ? "off" /* it wants the device's counters for itself */
+	                                     : "auto";
 	setup->environment[count][0] = "WAVETAP_SAMPLE";
 	setup->environment[count++][1] = sample;
 	setup->is_sampled = !wt_sampling_parse(sample, &interval_ns) && interval_ns;

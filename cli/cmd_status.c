@@ -116,7 +116,9 @@ static const char problem_sql[] =
         "  || json_extract(value, '$.recording') || ': '"
         "  || json_extract(value, '$.recording_problem') FROM json_each(?1, '$.processes')"
         "  WHERE json_extract(value, '$.recording_problem') IS NOT NULL"
-        " UNION ALL SELECT json_extract(value, '$.path') || ': '"
+        /* without a path its file could not be made */
+        " UNION ALL SELECT coalesce(nullif(json_extract(value, '$.path'), ''),"
+        "  'a run is not stored') || ': '"
         "  || json_extract(value, '$.store.error') FROM json_each(?1, '$.runs')"
         "  WHERE json_extract(value, '$.store.error') IS NOT NULL"
         " UNION ALL SELECT json_extract(value, '$.path') || ': '"

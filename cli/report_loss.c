@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/rates.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 #define FIELD(field, meaning)                                                                      \
 	{                                                                                          \
@@ -36,7 +38,7 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(kernels_no_time_profiled,
               "kernel times: launches under the range profiler have none; not ranked"),
         FIELD(kernels_dropped_ring, "kernel records: ring full"),
-        FIELD(kernels_dropped_cupti, "kernel records: dropped by CUPTI"),
+        FIELD(kernels_dropped_cupti, "CUPTI records, not of kernels alone: dropped by CUPTI"),
         FIELD(kernels_torn,
               "kernel records: process killed before they were written, or records missing"),
         FIELD(links_dropped_ring, "launch-to-kernel links: ring full"),
@@ -56,8 +58,14 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
 
 int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 {
-	int64_t dropped =
-	        loss->kernels_dropped_ring + loss->kernels_dropped_cupti + loss->kernels_torn;
+	int64_t cupti = loss->kernels_dropped_cupti, dropped;
+
+	/* CUPTI counts records of all kinds. Where each kernel has its launch, no more than those
+	 * that miss theirs were kernels. */
+	if (!loss->graph_launches && !loss->kernels_cupti_only && !loss->kernels_device &&
+	    loss->launches_attempted && cupti > loss->launches_unlinked)
+		cupti = loss->launches_unlinked;
+	dropped = loss->kernels_dropped_ring + cupti + loss->kernels_torn;
 
 	/* A launch is unlinked because its kernel's record was dropped: not two losses. */
 	if (dropped < loss->launches_unlinked)
@@ -125,6 +133,9 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 		report->processes_live = (int64_t)sqlite3_column_double(s, 1);
 	}
 	sqlite3_finalize(s);
+	report->has_samples_alone =
+	        !report->processes && wt_run_has_table(db, "sampler") &&
+	        wt_db_int(db, "SELECT total(samples_stored) > 0 FROM main.sampler", 0);
 	if (rc >= 0)
 		rc = wt_cost_read(db, &report->cost);
 	if (!rc)

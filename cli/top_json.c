@@ -90,6 +90,7 @@ static const struct field {
         FIELD(warps_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
         FIELD(tensor_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
         FIELD(dram_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
+        FIELD(issue_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
         FIELD(cv, DOUBLE, NULL_ONE_LAUNCH, EVIDENCE_NONE),
         FIELD(latency_launches, INT, NULL_NO_LATENCY, EVIDENCE_NONE),
         FIELD(latency_mean_ns, DOUBLE, NULL_NO_LATENCY, EVIDENCE_NONE),
@@ -289,6 +290,11 @@ static void put_evidence(struct wt_json *json, const struct wt_report *report,
 			continue;
 		wt_json_key(json, fields[i].key);
 		wt_json_string(json, reason);
+	}
+	if (!row->bound) {
+		wt_json_key(json, "bound");
+		wt_json_string(json,
+		               row->bound_reason[0] ? row->bound_reason : "no counter measured it");
 	}
 	if (row->unjudged_sm_ns) {
 		wt_json_key(json, "unjudged_sm_ns");

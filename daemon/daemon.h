@@ -309,6 +309,9 @@ struct wt_process;
  * is settled then. `pid` as seen here, or 0.
  */
 void wt_run_key(const struct wt_mapped *mapped, int32_t pid, char key[WT_RUN_KEY_BYTES]);
+/* The environment that a process was started with: on the heap, each variable ended by NUL but perhaps
+ * the last. NULL: not ours to read. */
+char *wt_environ_read(int32_t pid, size_t *ret_bytes);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
 /* Opens the run file if it is time to try. 0 or -errno. */
@@ -392,6 +395,9 @@ int wt_sampled_save(struct wt_process *process, bool is_over);
 struct wt_bucket {
 	int64_t start_ns, sampled_ns, samples;
 	double active, active_min, active_max, cycles, warps, tensor, read_bytes, write_bytes;
+	/* Where an SM was active; and of that, where least and most are known, with their sums. */
+	int64_t busy_ns, extremes_ns;
+	double min_share_ns, max_share_ns;
 	bool has_warps, has_tensor, has_read, has_write;
 };
 
@@ -596,6 +602,8 @@ struct wt_sampler_child;
 /* Starts and ends what is due; before the processes that are done are let go. */
 void wt_samplers_step(struct wt_daemon *daemon, int64_t now_ns);
 void wt_samplers_close(struct wt_daemon *daemon);
+/* Did we start it? Then it is ended with its run, and killed where it does not end. */
+bool wt_samplers_is_child(const struct wt_daemon *daemon, pid_t pid);
 
 /* For status. */
 struct wt_sampler_view {

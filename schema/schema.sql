@@ -6,7 +6,7 @@
 -- user_version. The data dictionary is doc/run-file.md: it moves with this file.
 
 PRAGMA application_id = 0x57544150; -- "WTAP"
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
@@ -426,6 +426,11 @@ CREATE TABLE IF NOT EXISTS sm_bucket (
   dram_read_bytes  INTEGER,
   dram_write_bytes INTEGER,
   sm_clock_mhz     REAL,
+  -- Sums for means of the least and most active SM, which not every sample has. NULL: made by version 3.
+  busy_ns      INTEGER,                    -- of sampled_ns, with an SM active
+  extremes_ns  INTEGER,                    -- of busy_ns, where the two are known
+  min_share_ns REAL,                       -- in it: share of the SM that had least, x time
+  max_share_ns REAL,
   PRIMARY KEY (device_id, start_ns)
 ) STRICT, WITHOUT ROWID;
 
@@ -483,6 +488,9 @@ CREATE TABLE IF NOT EXISTS measured (
   joint_time_ns    INTEGER NOT NULL,       -- beside other kernels
   joint_active_sms REAL,                   -- of the device, meanwhile
   joint_error_sms  REAL,
+  issue_share  REAL,                       -- of the issue slots of all SMs
+  bound_reason TEXT,                       -- why `bound` is not known; NULL: it is
+  class_wave_sms REAL,                     -- of the model, in that form: where this row is not used
   PRIMARY KEY (config_id, evidence)
 ) STRICT, WITHOUT ROWID;
 
@@ -658,7 +666,7 @@ WITH model AS (
 best AS (
   SELECT config_id, max(2 * is_used + (evidence = 'sampled')), is_used, evidence, active_sms, active_error_sms, underfill_sms,
          wave_sms, wave_max_sms, straggle_sms, ramp_sms, disagrees, warps_per_sm, tensor_share,
-         dram_bytes_per_ns, sm_clock_mhz, bound, wave_form
+         dram_bytes_per_ns, sm_clock_mhz, bound, wave_form, issue_share, bound_reason, class_wave_sms
   FROM (SELECT m.*, g.sm_count FROM measured m JOIN config USING (config_id) JOIN gpu g USING (device_id))
   WHERE is_used = 0 OR min(underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms) >= 0
     AND max(wave_max_sms, underfill_sms + wave_sms + straggle_sms + ramp_sms) <= sm_count + 1e-6
@@ -673,8 +681,9 @@ part AS (
   SELECT m.*, g.sm_count AS device_sms, b.is_used = 1 AS is_used, j.active_share IS NOT NULL AS is_joint,
          CASE WHEN b.is_used = 1 THEN CAST(b.underfill_sms * alone_ns AS INTEGER)
               ELSE underfill - beside_underfill END AS alone_underfill,
-         CASE WHEN b.is_used = 1 OR b.wave_form IS NOT NULL AND c.model_reason IS NULL
-              THEN CAST(b.wave_sms * alone_ns AS INTEGER)
+         CASE WHEN b.is_used = 1 THEN CAST(b.wave_sms * alone_ns AS INTEGER)
+              WHEN b.class_wave_sms IS NOT NULL AND c.model_reason IS NULL
+              THEN CAST(b.class_wave_sms * alone_ns AS INTEGER)
               ELSE wave - beside_wave END AS alone_wave,
          CASE WHEN b.is_used = 1 THEN CAST(b.wave_max_sms * alone_ns AS INTEGER)
               ELSE wave_max - beside_wave_max END AS alone_wave_max,
@@ -684,7 +693,7 @@ part AS (
          CASE WHEN b.is_used = 1 THEN 0 ELSE unjudged - beside_unjudged END AS alone_unjudged,
          CAST(j.active_share * beside_unjudged AS INTEGER) AS joint_active,
          b.evidence, b.active_error_sms, b.disagrees, b.warps_per_sm, b.tensor_share,
-         b.dram_bytes_per_ns, b.sm_clock_mhz, b.bound, b.wave_form
+         b.dram_bytes_per_ns, b.sm_clock_mhz, b.bound, b.wave_form, b.issue_share, b.bound_reason
   FROM model m JOIN config c USING (config_id) JOIN gpu g USING (device_id)
   LEFT JOIN best b USING (config_id) LEFT JOIN joint j USING (config_id)),
 whole AS (
@@ -719,7 +728,8 @@ SELECT c.config_id, c.kernel_id, k.name AS kernel, c.device_id,
        CASE WHEN w.is_used THEN CAST(w.active_error_sms * w.alone_ns AS INTEGER) END AS error_sm_ns,
        w.disagrees, w.warps_per_sm, w.tensor_share, w.dram_bytes_per_ns, w.sm_clock_mhz, w.bound,
        w.wave_form, w.alone_ns, w.underfill AS model_underfill_sm_ns, w.wave AS model_wave_sm_ns,
-       w.wave_max AS model_wave_max_sm_ns, w.unjudged AS model_unjudged_sm_ns
+       w.wave_max AS model_wave_max_sm_ns, w.unjudged AS model_unjudged_sm_ns,
+       w.issue_share, w.bound_reason
 FROM whole w JOIN config c USING (config_id) JOIN kernel k USING (kernel_id);
 
 CREATE VIEW kernel_idle AS

@@ -7,7 +7,7 @@
 
 #include "schema/wt_recording.h"
 
-#define WT_RECORDING_SAMPLE_VALUES 9 /* of 32 bits, after the start */
+#define WT_RECORDING_SAMPLE_VALUES 10 /* of 32 bits, after the start; 9 before version 4 */
 
 /* In the order of the file. A change is a new WT_RECORDING_VERSION. */
 enum wt_recording_column {
@@ -36,7 +36,7 @@ enum wt_recording_column {
 	WT_COLUMN_LINK_TIME = WT_COLUMN_LINK_START + 2,
 	WT_COLUMN_LINK_CORRELATION = WT_COLUMN_LINK_TIME + 2,
 	WT_COLUMN_CLOCK, /* five values of each clock record */
-	WT_COLUMN_SAMPLE_START, /* since version 3; blocks made before end here */
+	WT_COLUMN_SAMPLE_START, /* since version 3; blocks made before end here, or 4 before the end */
 	WT_COLUMN_SAMPLE = WT_COLUMN_SAMPLE_START + 2, /* each value as four columns of bytes */
 	WT_COLUMN_MAX = WT_COLUMN_SAMPLE + 4 * WT_RECORDING_SAMPLE_VALUES
 };

@@ -337,8 +337,8 @@ static inline const char *wt_sampler_text(unsigned state)
 	        [WT_SAMPLER_SAMPLING] = "sampling",
 	        [WT_SAMPLER_ENDED] = "ended in good order",
 	        [WT_SAMPLER_NO_CUPTI] =
-	                ("no libcupti with PM sampling, and its libnvperf_host, was found (CUDA "
-	                 "12.6 or newer; set WAVETAP_CUPTI to its path)"),
+	                ("no libcupti with PM sampling was found, or no libnvperf_host with it "
+	                 "(CUDA 12.6 or newer; set WAVETAP_CUPTI to its path)"),
 	        [WT_SAMPLER_NO_PERMISSION] =
 	                ("counters are for administrators alone here (run as root or with "
 	                 "CAP_SYS_ADMIN, or load the nvidia module with "

@@ -496,7 +496,7 @@ static void test_golden(void)
 	is_i64(sizeof(struct wt_recording_block_head), 56, "head of a block");
 	is_i64(sizeof(struct wt_recording_process), 3800, "process");
 	is_i64(WT_RECORDING_VERSION, 4, "version");
-	is_i64(WT_COLUMN_MAX, 86, "columns");
+	is_i64(WT_COLUMN_MAX, 90, "columns");
 	is_i64(WT_COLUMNS_V2, 48, "columns of versions 1 and 2");
 	is_i64(WT_RECORDING_PROCESS_BYTES_V2, 3784, "process of versions 1 and 2");
 	is_i64(WT_RECORDING_COUNTER_MAX, 56, "counters");
