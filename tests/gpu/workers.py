@@ -10,7 +10,7 @@ preloaded. The losses are equal bit by bit; a worker has the threads that it has
 mapped; one process is in the run file, recorded in full.
 
 `sigkill`: a training that writes down each step and ends by SIGKILL after some seconds. Ten kernels of a
-step are known by their name (additions of doubles). In the run file is each launch of the steps
+step are known by their mangled name (additions of doubles). In the run file is each launch of the steps
 written down, each kernel but those of the last second; launches without a kernel are counted as such,
 nothing is unexplained, the state is not "finished", and no segment is left.
 
@@ -28,7 +28,7 @@ import time
 WORKERS, EPOCHS, ITEMS, BATCH, WIDTH = 4, 3, 256, 32, 64
 MARKS, KILL_AFTER_S, LAST_S = 10, 3.0, 1.0
 LIMIT_S = 90
-MARK_NAME = "%CUDAFunctorOnSelf_add<double>%"
+MARK_NAME = "%CUDAFunctor%addIdE%"  # names are mangled; only the marks are of doubles
 
 
 # ---- the programs
