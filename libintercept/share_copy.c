@@ -118,8 +118,7 @@ static int find_copy(struct dl_phdr_info *info, size_t size, void *data)
 	wt_module_from_info(info, &module);
 	if (!wt_module_holds(&module, copy->address))
 		return 0;
-	copy->get_version =
-	        (wtcupti_get_version_fn)wt_module_symbol(&module, "cuptiGetVersion");
+	copy->get_version = (wtcupti_get_version_fn)wt_module_symbol(&module, "cuptiGetVersion");
 	return 1;
 }
 
