@@ -113,6 +113,9 @@ void wt_derive_sweep(const struct wt_wave_launch *config_launch, int64_t device_
 	        .sms = wt_sweep_occupied_sms(
 	                launch.sm_count, device_sms, wave.resident_blocks,
 	                wave.grid_blocks > INT64_MAX ? INT64_MAX : (int64_t)wave.grid_blocks),
+	        .blocks = wave.grid_blocks > INT32_MAX ? 0 : (uint32_t)wave.grid_blocks,
+	        .blocks_per_sm =
+	                wt_sweep_blocks_per_sm(launch.sm_count, device_sms, wave.resident_blocks),
 	        .is_collective = wt_is_collective_kernel(kernel_name),
 	};
 }

@@ -64,6 +64,7 @@ struct wt_sweep_facts {
 	int64_t underfill_sms, unjudged_sms;
 	uint32_t device_sms; /* 0: not known, like the next one */
 	uint32_t sms; /* it can occupy; 0: the device's SMs are not known */
+	uint32_t blocks, blocks_per_sm; /* as in wt_sweep_kernel */
 	bool is_collective;
 };
 

@@ -170,6 +170,8 @@ static int feed(struct wt_overlap *overlap, const struct wt_overlap_kernel *kern
 	        .wave_sm_ns = kernel->wave_sm_ns,
 	        .wave_max_sm_ns = kernel->wave_max_sm_ns,
 	        .sms = kernel->sms,
+	        .blocks = kernel->blocks,
+	        .blocks_per_sm = kernel->blocks_per_sm,
 	        .is_judged = kernel->is_judged,
 	        .is_collective = kernel->is_collective,
 	};

@@ -33,6 +33,7 @@ struct wt_overlap_kernel {
 	int64_t wave_sm_ns, wave_max_sm_ns; /* of the kernel by itself; 0 if not judged */
 	int64_t owner; /* the caller's, like `tag` */
 	uint32_t tag;
+	uint32_t blocks, blocks_per_sm; /* as in wt_sweep_kernel */
 	uint16_t sms; /* it can occupy: 1 to the device's */
 	bool is_judged, is_collective, is_tagged; /* the last one is the caller's too */
 	bool is_context; /* private: put out by a former one */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/sweep.h"
+#include "analysis/wave.h"
 
 /* The one place that needs more than 64 bits: share of a kernel's wave by time. */
 __extension__ typedef unsigned __int128 wide;
@@ -36,6 +37,15 @@ uint32_t wt_sweep_occupied_sms(int64_t context_sms, int64_t device_sms, int64_t 
 	if (blocks > 0)
 		sms = least(sms, blocks);
 	return (uint32_t)sms;
+}
+
+uint32_t wt_sweep_blocks_per_sm(int64_t context_sms, int64_t device_sms, int64_t resident_blocks)
+{
+	if (device_sms <= 0 || resident_blocks <= 0 || resident_blocks % device_sms != 0 ||
+	    (context_sms > 0 && context_sms != device_sms) ||
+	    resident_blocks / device_sms > INT32_MAX)
+		return 0;
+	return (uint32_t)(resident_blocks / device_sms);
 }
 
 int wt_sweep_init(struct wt_sweep *sweep, uint32_t sm_count, int64_t start_ns,
@@ -89,6 +99,78 @@ static void give_shared(struct wt_sweep *sweep, int64_t dt_ns, uint64_t sms_want
 	}
 }
 
+/* Its own SMs, to itself. */
+static void give_own(struct wt_sweep_resident *at, int64_t dt_ns)
+{
+	int64_t own_sm_ns = (int64_t)at->kernel.sms * dt_ns;
+
+	if (!at->kernel.is_judged) {
+		at->share.unjudged_sm_ns += own_sm_ns;
+		return;
+	}
+	at->share.active_sm_ns += own_sm_ns;
+	at->judged_ns += dt_ns;
+	if (at->kernel.is_collective)
+		at->share.active_comm_sm_ns += own_sm_ns;
+}
+
+/* Adds what the model says of left_ns on left_sms SMs: at most SMs x time each time. */
+static void add_left_wave(const struct wt_sweep_resident *at, int64_t *wave_sm_ns,
+                          int64_t *wave_max_sm_ns)
+{
+	const struct wt_wave_launch launch = {.duration_ns = at->kernel.duration_ns,
+	                                      .grid = {at->kernel.blocks, 1, 1},
+	                                      .sm_count = (int32_t)at->left_sms,
+	                                      .blocks_per_sm = (int32_t)at->kernel.blocks_per_sm};
+	struct wt_wave_result wave;
+
+	if (!at->left_ns)
+		return;
+	wt_wave_judge(&launch, &wave);
+	*wave_sm_ns += portion(wave.wave_sm_ns, at->left_ns, at->kernel.duration_ns);
+	*wave_max_sm_ns += portion(wave.wave_max_sm_ns, at->left_ns, at->kernel.duration_ns);
+}
+
+/* Collectives, and one kernel on the SMs they leave; it wants more. */
+static void give_left(struct wt_sweep *sweep, int64_t dt_ns, uint32_t left_sms)
+{
+	for (uint32_t i = 0; i < sweep->resident_count; i++) {
+		struct wt_sweep_resident *at = &sweep->resident[i];
+
+		if (at->kernel.is_collective) {
+			give_own(at, dt_ns);
+			continue;
+		}
+		if (at->left_sms != left_sms) {
+			add_left_wave(at, &at->left_wave_sm_ns, &at->left_wave_max_sm_ns);
+			at->left_sms = left_sms;
+			at->left_ns = 0;
+		}
+		at->left_ns += dt_ns;
+		at->share.active_sm_ns += (int64_t)left_sms * dt_ns;
+	}
+}
+
+/* SMs left for the one kernel beside collectives; 0: there are others, or none are, or it isn't known. */
+static uint32_t left_sms(const struct wt_sweep *sweep)
+{
+	uint32_t count = 0;
+	uint64_t taken_sms = 0;
+
+	for (uint32_t i = 0; i < sweep->resident_count; i++) {
+		const struct wt_sweep_kernel *kernel = &sweep->resident[i].kernel;
+
+		if (kernel->is_collective)
+			taken_sms += kernel->sms;
+		else if (++count > 1 || !kernel->is_judged || !kernel->blocks ||
+		         !kernel->blocks_per_sm || kernel->blocks > INT32_MAX)
+			return 0;
+	}
+	return count == 1 && taken_sms > 0 && taken_sms < sweep->sm_count
+	               ? sweep->sm_count - (uint32_t)taken_sms
+	               : 0;
+}
+
 /* Kernels beside each other, and the SMs that none of them can occupy. */
 static void give_apart(struct wt_sweep *sweep, int64_t dt_ns, uint64_t sms_wanted,
                        uint32_t compute_count)
@@ -101,16 +183,8 @@ static void give_apart(struct wt_sweep *sweep, int64_t dt_ns, uint64_t sms_wante
 		sweep->resident[0].alone_ns += dt_ns;
 	for (uint32_t i = 0; i < sweep->resident_count; i++) {
 		struct wt_sweep_resident *at = &sweep->resident[i];
-		int64_t own_sm_ns = (int64_t)at->kernel.sms * dt_ns;
 
-		if (at->kernel.is_judged) {
-			at->share.active_sm_ns += own_sm_ns;
-			at->judged_ns += dt_ns;
-			if (at->kernel.is_collective)
-				at->share.active_comm_sm_ns += own_sm_ns;
-		} else {
-			at->share.unjudged_sm_ns += own_sm_ns;
-		}
+		give_own(at, dt_ns);
 		if (is_comm)
 			at->share.comm_sm_ns += split_next(&idle, 1);
 		else if (!at->kernel.is_collective)
@@ -123,7 +197,7 @@ static void give_slice(struct wt_sweep *sweep, int64_t until_ns)
 {
 	int64_t dt_ns = until_ns - sweep->now_ns;
 	uint64_t sms_wanted = 0;
-	uint32_t compute_count = 0;
+	uint32_t compute_count = 0, left = 0;
 
 	if (dt_ns == 0)
 		return;
@@ -132,6 +206,10 @@ static void give_slice(struct wt_sweep *sweep, int64_t until_ns)
 		compute_count += !sweep->resident[i].kernel.is_collective;
 	}
 	if (sms_wanted > sweep->sm_count)
+		left = left_sms(sweep);
+	if (left)
+		give_left(sweep, dt_ns, left);
+	else if (sms_wanted > sweep->sm_count)
 		give_shared(sweep, dt_ns, sms_wanted);
 	else
 		give_apart(sweep, dt_ns, sms_wanted, compute_count);
@@ -183,6 +261,9 @@ static struct wt_sweep_share share_of(const struct wt_sweep_resident *resident)
 	share.wave_sm_ns = portion(kernel->wave_sm_ns, resident->judged_ns, kernel->duration_ns);
 	share.wave_max_sm_ns =
 	        portion(kernel->wave_max_sm_ns, resident->judged_ns, kernel->duration_ns);
+	share.wave_sm_ns += resident->left_wave_sm_ns;
+	share.wave_max_sm_ns += resident->left_wave_max_sm_ns;
+	add_left_wave(resident, &share.wave_sm_ns, &share.wave_max_sm_ns);
 	share.alone_ns = resident->alone_ns;
 	if (kernel->is_judged) {
 		share.alone_wave_sm_ns =

@@ -9,7 +9,10 @@
  *   O <= S             each kernel has its SMs to itself, so its model holds: sms * dt of each
  *                      is active, less its wave; SMs that no resident kernel can occupy,
  *                      (S - O) * dt, are underfill
- *   O > S              kernels share SMs and no model fits: S * dt is unjudged, split by `sms`
+ *   O > S, and all but one are collectives that leave S' > 0 SMs: they keep theirs, and that one has
+ *                      the S' others. If its blocks per SM are known, the model holds for S' SMs (wave.h, of
+ *                      its whole duration, in proportion to the time): S' * dt is active, less that wave
+ *   O > S otherwise    kernels share SMs and no model fits: S * dt is unjudged, split by `sms`
  *
  * Wave idle is a kernel's own (wave_sm_ns of its whole duration), spread evenly over it; time
  * shared with others takes its part away. The SMs of a kernel that no model fits are unjudged
@@ -51,6 +54,7 @@ struct wt_sweep_kernel {
 	int64_t wave_sm_ns; /* least of the closed forms; 0 if not judged */
 	int64_t wave_max_sm_ns; /* greatest */
 	uint32_t sms; /* SMs it can occupy at a time, 1..S */
+	uint32_t blocks, blocks_per_sm; /* either 0: what it does on fewer SMs is not known */
 	bool is_judged; /* a model fits */
 	bool is_collective;
 };
@@ -98,6 +102,10 @@ struct wt_sweep_resident {
 	struct wt_sweep_share share; /* wave apart: follows from judged_ns */
 	int64_t judged_ns; /* of its time with its SMs to itself */
 	int64_t alone_ns; /* as in the share */
+	/* Beside collectives, on the SMs that those leave: the latest number of them, and the time with it. */
+	uint32_t left_sms;
+	int64_t left_ns;
+	int64_t left_wave_sm_ns, left_wave_max_sm_ns; /* of the times before, with other numbers */
 };
 
 /* Private to sweep.c but for `total` and the times. */
@@ -120,6 +128,12 @@ struct wt_sweep {
  */
 uint32_t wt_sweep_occupied_sms(int64_t context_sms, int64_t device_sms, int64_t resident_blocks,
                                int64_t blocks);
+
+/*
+ * Blocks an SM holds, for wt_sweep_kernel: 0 if not known, or if the context has not all SMs, so that those that
+ * collectives leave may not be its own.
+ */
+uint32_t wt_sweep_blocks_per_sm(int64_t context_sms, int64_t device_sms, int64_t resident_blocks);
 
 /*
  * A window that begins at start_ns, on a device of sm_count SMs. 0; -EINVAL: sm_count is 0 or more

@@ -16,6 +16,8 @@
 #include "cli/select.h"
 #include "cli/table.h"
 
+#define CAUSES_NAMED 3
+
 struct ranks_values {
 	const char *run;
 	struct wt_select_words select;
@@ -57,6 +59,10 @@ static const struct wt_table_column columns[] = {
         {"comm_ns", "COMM%", WT_TABLE_RIGHT, 0, 0, 0},
         {"comm_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"wait_ns", "WAIT", WT_TABLE_RIGHT, 0, 0, 0},
+        {"wait_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"late_ns", "LATE", WT_TABLE_RIGHT, 0, 0, 0},
+        {"late_steps", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"late_cause", "BECAUSE", WT_TABLE_LEFT, 0, 0, 0},
         {"steps", "STEPS", WT_TABLE_RIGHT, 0, 0, 0},
         {"step_ns", "STEP", WT_TABLE_RIGHT, 0, 0, 0},
         {"hostname", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
@@ -95,8 +101,29 @@ static void add_gaps(struct wt_table *table, const struct wt_rank_row *row, doub
 		wt_table_add_int(table, row->gap_sm_ns[cause], NULL);
 }
 
-static void add_row(struct wt_table *table, const struct wt_rank_row *row, int64_t wall_ns)
+static void add_waits(struct wt_table *table, const struct wt_ranks *ranks,
+                      const struct wt_rank_row *row)
 {
+	const int64_t ns[] = {row->wait_ns, row->wait_exposed_ns, row->late_ns};
+	char text[WT_TEXT_NUMBER_BYTES];
+	bool is_known = !ranks->late_reason;
+
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		if (ns[i] < 0)
+			wt_table_add_null(table);
+		else
+			wt_table_add_int(table, ns[i], wt_text_ns(text, ns[i]));
+	}
+	add_known(table, is_known && ranks->has_steps ? row->late.steps : -1);
+	wt_table_add_string(table,
+	                    is_known && row->late.cause >= 0 ? wt_late_name(row->late.cause) : NULL,
+	                    NULL);
+}
+
+static void add_row(struct wt_table *table, const struct wt_ranks *ranks,
+                    const struct wt_rank_row *row)
+{
+	int64_t wall_ns = ranks->ledger->end_ns - ranks->ledger->start_ns;
 	const struct wt_sweep_share *share = &row->share;
 	double wall = (double)wall_ns, total = wall * (double)row->sms;
 	char text[WT_TEXT_NUMBER_BYTES];
@@ -124,10 +151,7 @@ static void add_row(struct wt_table *table, const struct wt_rank_row *row, int64
 	add_gaps(table, row, total);
 	add_percent(table, row->comm.ns, wall);
 	wt_table_add_int(table, row->busy.ns - row->compute.ns, NULL);
-	if (row->wait_ns < 0)
-		wt_table_add_null(table);
-	else
-		wt_table_add_int(table, row->wait_ns, wt_text_ns(text, row->wait_ns));
+	add_waits(table, ranks, row);
 	if (row->has_steps) {
 		wt_table_add_int(table, row->steps, wt_text_count(text, row->steps));
 		wt_table_add_int(table, row->step_ns, wt_text_ns(text, row->step_ns));
@@ -142,54 +166,103 @@ static void add_row(struct wt_table *table, const struct wt_rank_row *row, int64
 static struct wt_table *make_table(const struct wt_ranks *ranks)
 {
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
-	int64_t wall_ns = ranks->ledger->end_ns - ranks->ledger->start_ns;
 
 	for (size_t i = 0; table && i < ranks->count; i++)
-		add_row(table, &ranks->rows[i], wall_ns);
+		add_row(table, ranks, &ranks->rows[i]);
 	return table;
 }
 
 /* ---- output */
 
-/* Who holds the others up: the one that waited least. NULL: not known. */
-static const struct wt_rank_row *slowest(const struct wt_ranks *ranks, int64_t *ret_mean_ns)
+static const struct wt_rank_row *row_of(const struct wt_ranks *ranks,
+                                        const struct wt_collective_member *member)
 {
-	const struct wt_rank_row *least = NULL;
-	int64_t sum_ns = 0;
+	for (size_t i = 0; i < ranks->count; i++)
+		if (ranks->rows[i].process_id == member->process_id &&
+		    ranks->rows[i].device_id == member->device_id)
+			return &ranks->rows[i];
+	return NULL;
+}
 
-	for (size_t i = 0; !ranks->wait_reason && i < ranks->count; i++) {
-		wt_report_add(&sum_ns, ranks->rows[i].wait_ns);
-		if (!least || ranks->rows[i].wait_ns < least->wait_ns)
-			least = &ranks->rows[i];
+/* "kernels 1.98ms, most in spin_kernel": what it had more of, the greatest first. */
+static void print_excess(struct wt_phrase *line, const struct wt_rank_row *row)
+{
+	const struct wt_late *late = &row->late;
+	bool is_told[WT_LATE_MAX] = {false};
+	char a[WT_TEXT_NUMBER_BYTES];
+
+	for (int i = 0; i < CAUSES_NAMED; i++) {
+		const char *name;
+		int most = -1;
+
+		for (int k = 0; k < WT_LATE_MAX; k++)
+			if (!is_told[k] && late->excess_ns[k] > 0 &&
+			    (most < 0 || late->excess_ns[k] > late->excess_ns[most]))
+				most = k;
+		if (most < 0 || late->excess_ns[most] < late->excess_ns[late->cause] / 20)
+			return;
+		is_told[most] = true;
+		name = most == WT_LATE_KERNELS ? row->late_kernel : NULL;
+		wt_phrase_add(line, "%s %s%s%s",
+		              most == WT_LATE_COPY_PAGEABLE ? "copy (pageable)"
+		                                            : wt_late_name(most),
+		              wt_text_ns(a, late->excess_ns[most] / late->steps),
+		              name ? ", most in " : "", name ? name : "");
 	}
-	*ret_mean_ns = 0;
-	if (least && ranks->count > 1)
-		*ret_mean_ns = (sum_ns - least->wait_ns) / ((int64_t)ranks->count - 1);
-	return least;
+}
+
+static void print_why(struct wt_phrase *line, const struct wt_ranks *ranks,
+                      const struct wt_rank_row *row)
+{
+	const struct wt_late *late = &row->late;
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+
+	if (ranks->late_reason)
+		wt_phrase_add(line, "why is not known: %s", ranks->late_reason);
+	else if (ranks->has_steps)
+		wt_phrase_add(line, "the latest in %s of %s steps", wt_text_count(a, late->steps),
+		              wt_text_count(b, (int64_t)ranks->step_count));
+	wt_phrase_end(line);
+	if (ranks->late_reason || late->cause < 0)
+		return;
+	wt_phrase_add(line, "  it had more than the others%s:",
+	              ranks->has_steps ? " of, in such a step" : " of");
+	print_excess(line, row);
+	wt_phrase_end(line);
 }
 
 static void print_waits(struct wt_phrase *line, const struct wt_ranks *ranks)
 {
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], who[48];
-	int64_t mean_ns;
-	const struct wt_rank_row *row = slowest(ranks, &mean_ns);
+	const struct wt_waits *found = &ranks->collectives.found;
+	const struct wt_collective_member *member = wt_collectives_latest(&ranks->collectives);
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	const struct wt_rank_row *row = member ? row_of(ranks, member) : NULL;
 
-	if (!row) {
+	if (ranks->wait_reason) {
 		wt_phrase_add(line, "who waited for whom is not known: %s", ranks->wait_reason);
 		wt_phrase_end(line);
 		return;
 	}
-	if (row->rank >= 0)
-		snprintf(who, sizeof(who), "rank %" PRId64, row->rank);
+	if (!member)
+		wt_phrase_add(line,
+		              "nobody was late by more than the clocks' error, %s, in %s"
+		              " collectives",
+		              wt_text_ns(a, found->error_ns), wt_text_count(b, found->collectives));
+	else if (member->rank >= 0)
+		wt_phrase_add(line, "late: rank %" PRId64, member->rank);
 	else
-		snprintf(who, sizeof(who), "pid %" PRId64, row->pid);
-	wt_phrase_add(line, "slowest: %s, which waited %s in %s collectives", who,
-	              wt_text_ns(a, row->wait_ns), wt_text_count(b, ranks->collectives));
-	wt_phrase_add(line, "the others waited %s, on the mean", wt_text_ns(a, mean_ns));
-	if (ranks->collectives_apart)
+		wt_phrase_add(line, "late: pid %" PRId64, member->pid);
+	if (member)
+		wt_phrase_add(line, "the others waited %s for it, in %s of %s collectives",
+		              wt_text_ns(a, member->late_ns), wt_text_count(b, member->last),
+		              wt_text_count((char[WT_TEXT_NUMBER_BYTES]){0}, found->collectives));
+	if (found->apart)
 		wt_phrase_add(line, "%s not at the same time: left out",
-		              wt_text_count(a, ranks->collectives_apart));
-	wt_phrase_end(line);
+		              wt_text_count(a, found->apart));
+	if (row)
+		print_why(line, ranks, row);
+	else
+		wt_phrase_end(line);
 }
 
 static int print_text(const struct wt_ledger_view *view, const struct wt_ranks *ranks,
@@ -220,42 +293,83 @@ static int print_text(const struct wt_ledger_view *view, const struct wt_ranks *
 	return 0;
 }
 
+static void put_known(struct wt_json *json, const char *key, bool is_known, int64_t value)
+{
+	wt_json_key(json, key);
+	if (is_known)
+		wt_json_int(json, value);
+	else
+		wt_json_null(json);
+}
+
+static void put_late(struct wt_json *json, const struct wt_ranks *ranks)
+{
+	wt_json_key(json, "late");
+	wt_json_array_begin(json);
+	for (size_t i = 0; !ranks->late_reason && i < ranks->count; i++) {
+		const struct wt_rank_row *row = &ranks->rows[i];
+
+		if (!row->late.steps)
+			continue;
+		wt_json_object_begin(json);
+		put_known(json, "rank", row->rank >= 0, row->rank);
+		put_known(json, "process_id", true, row->process_id);
+		put_known(json, "device_id", true, row->device_id);
+		put_known(json, "steps", ranks->has_steps, row->late.steps);
+		put_known(json, "waited_ns", true, row->late.late_ns);
+		wt_json_key(json, "cause");
+		wt_json_string(json, row->late.cause < 0 ? NULL : wt_late_name(row->late.cause));
+		wt_json_key(json, "excess_ns");
+		wt_json_object_begin(json);
+		for (int k = 0; k < WT_LATE_MAX; k++)
+			put_known(json, wt_late_name(k), true, row->late.excess_ns[k]);
+		wt_json_object_end(json);
+		put_known(json, "kernel_id", row->late_kernel_id >= 0, row->late_kernel_id);
+		wt_json_key(json, "kernel");
+		wt_json_string(json, row->late_kernel);
+		put_known(json, "kernel_excess_ns", row->late_kernel_id >= 0, row->late_kernel_ns);
+		wt_json_object_end(json);
+	}
+	wt_json_array_end(json);
+}
+
+static void put_reason(struct wt_json *json, const struct wt_ranks *ranks)
+{
+	wt_json_key(json, "reason");
+	wt_json_object_begin(json);
+	if (ranks->wait_reason) {
+		wt_json_key(json, "wait_ns");
+		wt_json_string(json, ranks->wait_reason);
+	}
+	if (ranks->late_reason) {
+		wt_json_key(json, "late");
+		wt_json_string(json, ranks->late_reason);
+	}
+	wt_json_object_end(json);
+}
+
 static int print_json(const struct wt_ledger_view *view, const struct wt_ranks *ranks,
                       struct wt_table *table)
 {
-	int64_t mean_ns;
-	const struct wt_rank_row *row = slowest(ranks, &mean_ns);
+	const struct wt_waits *found = &ranks->collectives.found;
+	const struct wt_collective_member *member = wt_collectives_latest(&ranks->collectives);
+	bool is_known = !ranks->wait_reason;
 	struct wt_json json;
 
 	wt_json_init(&json, stdout, true);
 	wt_json_object_begin(&json);
 	wt_ledger_json_head(&json, &view->run, &view->ledger, &view->losses);
-	wt_json_key(&json, "processes");
-	wt_json_int(&json, ranks->processes);
-	wt_json_key(&json, "collectives");
-	if (row)
-		wt_json_int(&json, ranks->collectives);
-	else
-		wt_json_null(&json);
-	wt_json_key(&json, "collectives_apart");
-	if (row)
-		wt_json_int(&json, ranks->collectives_apart);
-	else
-		wt_json_null(&json);
-	wt_json_key(&json, "slowest_process_id");
-	if (row)
-		wt_json_int(&json, row->process_id);
-	else
-		wt_json_null(&json);
+	put_known(&json, "processes", true, ranks->processes);
+	put_known(&json, "collectives", is_known, found->collectives);
+	put_known(&json, "collectives_apart", is_known, found->apart);
+	put_known(&json, "collectives_error_ns", is_known, found->error_ns);
+	put_known(&json, "collectives_ends_apart_ns", is_known, found->ends_apart_ns);
+	put_known(&json, "slowest_process_id", is_known && member, member ? member->process_id : 0);
+	put_known(&json, "late_of_steps", ranks->has_steps, (int64_t)ranks->step_count);
 	wt_json_key(&json, "evidence");
 	wt_json_string(&json, "model");
-	wt_json_key(&json, "reason");
-	wt_json_object_begin(&json);
-	if (ranks->wait_reason) {
-		wt_json_key(&json, "wait_ns");
-		wt_json_string(&json, ranks->wait_reason);
-	}
-	wt_json_object_end(&json);
+	put_reason(&json, ranks);
+	put_late(&json, ranks);
 	wt_json_key(&json, "rows");
 	(void)wt_table_print_json(table, &json);
 	wt_json_object_end(&json);
@@ -321,7 +435,8 @@ const struct wt_command wt_cmd_ranks = {
         .details =
                 "What each process did on each of its devices: kernels, SMs active and idle in\n"
                 "them, the time without a kernel before its own, collectives, its steps. WAIT is\n"
-                "how much longer it was in collectives than whoever was in each the shortest.\n",
+                "how long it was in collectives before the last process came, LATE how long\n"
+                "the others were for it, BECAUSE what it had more of than they.\n",
         .options = ranks_options,
         .values_bytes = sizeof(struct ranks_values),
         .run = run_ranks,

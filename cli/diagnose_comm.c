@@ -1,52 +1,25 @@
 /*
- * diagnose_comm.c - collectives that nothing hides, and who waits in them for whom.
+ * diagnose_comm.c - collectives that nothing hides, and who waits in them for whom (collectives.h).
  *
- * The k-th launch of a collective kernel in one process is taken for the same collective as the k-th in
- * the others, if they all overlap in time: they can't end before the last of them has come. Until
- * then the others wait. The clock of one host is one; processes of several hosts are not compared.
  * What of the ledger's `comm` is waiting follows from the share of the time in which only collectives
- * ran. Single-threaded; blocks on the file. Memory: 64 bytes a collective, 16 bytes a kernel, and that
- * only if there are collectives.
+ * ran. Single-threaded; blocks on the file. Memory: collectives.h, and 16 bytes a kernel, only if
+ * there are collectives.
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/collective.h"
+#include "cli/collectives.h"
 #include "cli/diagnose_impl.h"
 #include "cli/report_sql.h"
 
 #define RANKS_NAMED 4
-#define NS_MAX 9e18
-
-struct one {
-	int64_t process_id, device_id, kernel_id;
-	int64_t ordinal; /* of its kernel in its process */
-	int64_t start_ns, end_ns;
-	int64_t wait_until_ns; /* start_ns: it did not wait */
-};
-
-struct member {
-	int64_t process_id, pid, rank;
-	bool has_rank;
-	double waited_ns; /* damaged times may sum beyond 64 bits */
-	int64_t last; /* collectives for which it was the last to come */
-};
 
 struct intervals {
 	struct wt_interval *at;
 	size_t count;
-};
-
-struct comm {
-	struct one *ones;
-	size_t count;
-	struct member *members;
-	size_t member_count;
-	int64_t matched; /* collectives that several processes took part in */
-	bool is_one_host;
 };
 
 static int add_interval(struct intervals *set, const struct wt_ledger *ledger, int64_t start_ns,
@@ -63,133 +36,6 @@ static int add_interval(struct intervals *set, const struct wt_ledger *ledger, i
 		return -ENOMEM;
 	*one = (struct wt_interval){start_ns, end_ns};
 	return 0;
-}
-
-/* ---- reading */
-
-static int load_members(sqlite3 *db, struct comm *comm)
-{
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db,
-	                           "SELECT process_id, pid, rank, (SELECT count(DISTINCT hostname)"
-	                           " FROM main.proc) FROM main.proc WHERE kernels_stored > 0"
-	                           " ORDER BY rank, process_id",
-	                           &s);
-
-	if (rc)
-		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
-		struct member *member =
-		        wt_report_append(&comm->members, &comm->member_count, sizeof(*member));
-
-		if (!member) {
-			rc = -ENOMEM;
-			break;
-		}
-		*member = (struct member){.process_id = sqlite3_column_int64(s, 0),
-		                          .pid = sqlite3_column_int64(s, 1),
-		                          .rank = sqlite3_column_int64(s, 2),
-		                          .has_rank = sqlite3_column_type(s, 2) != SQLITE_NULL};
-		comm->is_one_host = sqlite3_column_int(s, 3) == 1;
-	}
-	sqlite3_finalize(s);
-	return rc;
-}
-
-static int load_kernel(struct wt_diagnosing *work, int64_t kernel_id, struct comm *comm)
-{
-	int64_t process_id = -1, ordinal = 0;
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(
-	        work->db,
-	        "SELECT e.process_id, c.device_id, e.start_ns, e.end_ns FROM main.kernel_exec e"
-	        " JOIN config c USING (config_id) WHERE c.kernel_id = ?1 AND e.start_ns >= 0"
-	        " AND e.end_ns > e.start_ns"
-	        " ORDER BY e.process_id, e.start_ns",
-	        &s);
-
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, kernel_id);
-	while ((rc = wt_report_step(s)) > 0) {
-		struct one *one = wt_report_append(&comm->ones, &comm->count, sizeof(*one));
-
-		if (!one) {
-			rc = -ENOMEM;
-			break;
-		}
-		if (sqlite3_column_int64(s, 0) != process_id)
-			ordinal = 0;
-		process_id = sqlite3_column_int64(s, 0);
-		*one = (struct one){.process_id = process_id,
-		                    .device_id = sqlite3_column_int64(s, 1),
-		                    .kernel_id = kernel_id,
-		                    .ordinal = ordinal,
-		                    .start_ns = sqlite3_column_int64(s, 2),
-		                    .end_ns = sqlite3_column_int64(s, 3),
-		                    .wait_until_ns = sqlite3_column_int64(s, 2)};
-		ordinal++;
-	}
-	sqlite3_finalize(s);
-	return rc;
-}
-
-/* ---- who waits */
-
-static int by_collective(const void *left, const void *right)
-{
-	const struct one *a = left, *b = right;
-
-	if (a->kernel_id != b->kernel_id)
-		return a->kernel_id < b->kernel_id ? -1 : 1;
-	if (a->ordinal != b->ordinal)
-		return a->ordinal < b->ordinal ? -1 : 1;
-	return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
-}
-
-static struct member *find_member(struct comm *comm, int64_t process_id)
-{
-	for (size_t i = 0; i < comm->member_count; i++)
-		if (comm->members[i].process_id == process_id)
-			return &comm->members[i];
-	return NULL;
-}
-
-/* One collective, in the order of the starts: all but the last wait for it. */
-static void match(struct comm *comm, const struct wt_ledger *ledger, struct one *ones, size_t count)
-{
-	int64_t last_ns = ones[count - 1].start_ns;
-	struct member *last = find_member(comm, ones[count - 1].process_id);
-
-	for (size_t i = 0; i < count; i++)
-		if (ones[i].end_ns <= last_ns)
-			return; /* not the same collective */
-	if (count < 2 || last_ns < ledger->start_ns || last_ns >= ledger->end_ns)
-		return;
-	comm->matched++;
-	if (last)
-		last->last++;
-	for (size_t i = 0; i + 1 < count; i++) {
-		struct member *member = find_member(comm, ones[i].process_id);
-
-		ones[i].wait_until_ns = last_ns;
-		if (member)
-			member->waited_ns += (double)(last_ns - ones[i].start_ns);
-	}
-}
-
-static void match_all(struct comm *comm, const struct wt_ledger *ledger)
-{
-	if (!comm->is_one_host || comm->member_count < 2)
-		return;
-	qsort(comm->ones, comm->count, sizeof(*comm->ones), by_collective);
-	for (size_t from = 0, to; from < comm->count; from = to) {
-		to = from;
-		while (to < comm->count && comm->ones[to].kernel_id == comm->ones[from].kernel_id &&
-		       comm->ones[to].ordinal == comm->ones[from].ordinal)
-			to++;
-		match(comm, ledger, comm->ones + from, to - from);
-	}
 }
 
 /* ---- what of it nothing hides */
@@ -239,7 +85,7 @@ static double exposed_ns(struct intervals *set, const struct intervals *others)
 }
 
 /* Adds the SM-time of waiting that nothing hid, and the rest of `comm`. */
-static int share_device(struct wt_diagnosing *work, const struct comm *comm,
+static int share_device(struct wt_diagnosing *work, const struct wt_collectives *comm,
                         const struct wt_ledger_device *device, double *wait_sm_ns,
                         double *rest_sm_ns)
 {
@@ -248,9 +94,9 @@ static int share_device(struct wt_diagnosing *work, const struct comm *comm,
 	int rc = load_others(work, device->device_id, &others);
 
 	for (size_t i = 0; !rc && i < comm->count; i++) {
-		const struct one *one = &comm->ones[i];
+		const struct wt_wait *one = &comm->waits[i];
 
-		if (one->device_id != device->device_id)
+		if (comm->members[one->member].device_id != device->device_id)
 			continue;
 		rc = add_interval(&all, work->ledger, one->start_ns, one->end_ns);
 		if (!rc)
@@ -272,25 +118,25 @@ static int share_device(struct wt_diagnosing *work, const struct comm *comm,
 
 static int by_waited(const void *left, const void *right)
 {
-	const struct member *a = left, *b = right;
+	const struct wt_collective_member *a = left, *b = right;
 
 	if (a->waited_ns != b->waited_ns)
 		return a->waited_ns > b->waited_ns ? -1 : 1;
 	return a->process_id < b->process_id ? -1 : a->process_id > b->process_id;
 }
 
-static void say_member(const struct member *member, struct wt_finding *finding)
+static void say_member(const struct wt_collective_member *member, struct wt_finding *finding)
 {
-	if (member->has_rank)
+	if (member->rank >= 0)
 		WT_EVIDENCE(finding, "rank %" PRId64, member->rank);
 	else
 		WT_EVIDENCE(finding, "process %" PRId64, member->pid);
 }
 
-static void say_waits(struct comm *comm, struct wt_finding *finding)
+static void say_waits(const struct wt_collectives *comm, struct wt_finding *finding)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
-	const struct member *last = &comm->members[0];
+	const struct wt_collective_member *last = &comm->members[0];
 
 	for (size_t i = 1; i < comm->member_count; i++)
 		if (comm->members[i].last > last->last)
@@ -298,19 +144,18 @@ static void say_waits(struct comm *comm, struct wt_finding *finding)
 	WT_EVIDENCE(finding, "the last to come was ");
 	say_member(last, finding);
 	WT_EVIDENCE(finding, " in %s of %s collectives; waited: ", wt_text_count(a, last->last),
-	            wt_text_count(b, comm->matched));
+	            wt_text_count(b, comm->found.collectives));
 	qsort(comm->members, comm->member_count, sizeof(*comm->members), by_waited);
 	for (size_t i = 0; i < comm->member_count && i < RANKS_NAMED; i++) {
 		WT_EVIDENCE(finding, "%s", i ? ", " : "");
 		say_member(&comm->members[i], finding);
-		WT_EVIDENCE(finding, " %s",
-		            wt_text_ns(a, (int64_t)fmin(comm->members[i].waited_ns, NS_MAX)));
+		WT_EVIDENCE(finding, " %s", wt_text_ns(a, comm->members[i].waited_ns));
 	}
 	if (comm->member_count > RANKS_NAMED)
 		WT_EVIDENCE(finding, ", and %zu more", comm->member_count - RANKS_NAMED);
 }
 
-static void find(struct wt_diagnosing *work, struct comm *comm, double wait_sm_ns,
+static void find(struct wt_diagnosing *work, struct wt_collectives *comm, double wait_sm_ns,
                  double rest_sm_ns)
 {
 	char count[WT_TEXT_NUMBER_BYTES];
@@ -333,7 +178,9 @@ static void find(struct wt_diagnosing *work, struct comm *comm, double wait_sm_n
 	WT_TITLE(finding, "collectives that no other kernel hides");
 	WT_EVIDENCE(finding, "SMs left idle while only collectives ran, of %s launches of them%s",
 	            wt_text_count(count, (int64_t)comm->count),
-	            comm->matched ? ", without the waiting for other ranks" : "");
+	            comm->found.collectives && !comm->found.reason
+	                    ? ", without the waiting for other ranks"
+	                    : "");
 	finding->explanation =
 	        "While gradients or activations travel, the SMs that the collective does not use "
 	        "could compute.";
@@ -343,27 +190,21 @@ static void find(struct wt_diagnosing *work, struct comm *comm, double wait_sm_n
 	        "topology.";
 }
 
-static int find_comm(struct wt_diagnosing *work, struct comm *comm)
+static int find_comm(struct wt_diagnosing *work, struct wt_collectives *comm)
 {
 	double wait_sm_ns = 0, rest_sm_ns = 0;
-	int rc = load_members(work->db, comm);
+	int rc = wt_collectives_load(work->db, work->ledger, comm);
 
-	for (size_t i = 0; !rc && i < work->ledger->kernel_count; i++)
-		if (wt_is_collective_kernel(work->ledger->kernels[i].name))
-			rc = load_kernel(work, work->ledger->kernels[i].kernel_id, comm);
-	if (rc || !comm->count)
-		return rc;
-	match_all(comm, work->ledger);
-	for (size_t i = 0; !rc && i < work->ledger->device_count; i++)
+	for (size_t i = 0; !rc && comm->count && i < work->ledger->device_count; i++)
 		rc = share_device(work, comm, &work->ledger->devices[i], &wait_sm_ns, &rest_sm_ns);
-	if (!rc)
+	if (!rc && comm->count)
 		find(work, comm, wait_sm_ns, rest_sm_ns);
 	return rc;
 }
 
 int wt_diagnose_comm(struct wt_diagnosing *work)
 {
-	struct comm comm = {0};
+	struct wt_collectives comm = {0};
 	double sm_ns = 0;
 	int rc = 0;
 
@@ -371,7 +212,6 @@ int wt_diagnose_comm(struct wt_diagnosing *work)
 		sm_ns += (double)work->ledger->devices[i].share.comm_sm_ns;
 	if (sm_ns >= work->least_sm_ns && sm_ns > 0)
 		rc = find_comm(work, &comm);
-	free(comm.ones);
-	free(comm.members);
+	wt_collectives_fini(&comm);
 	return rc;
 }

@@ -107,6 +107,11 @@ struct wt_ledger_observer {
 	int (*row)(void *arg, const struct wt_ledger_device *device,
 	           const struct wt_ledger_row *row, bool is_collective);
 	int (*gap)(void *arg, const struct wt_ledger_gap *gap);
+	/*
+	 * Time in which no kernel ran but collectives, before a kernel that is none, as if collectives
+	 * were no kernels: what the host and copies did beside them. Before that kernel's `row`.
+	 */
+	int (*compute_gap)(void *arg, const struct wt_ledger_gap *gap);
 	/* What a kernel had, in the order of their ends. */
 	int (*share)(void *arg, const struct wt_ledger_device *device, int64_t process_id,
 	             const struct wt_sweep_share *share);
@@ -128,6 +133,7 @@ struct wt_ledger {
 	struct wt_ledger_kernel after_last; /* gaps that no kernel ended; kernel_id 0, name NULL */
 	int64_t bucket_ns; /* 0: no buckets; the last one may be shorter */
 	size_t bucket_count;
+	bool is_samples_alone; /* no kernels: of the devices only SMs and time are known */
 	int64_t start_ns, end_ns; /* the window; equal: nothing ran */
 	const struct wt_select *select; /* what it is of; NULL: all of the run */
 	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */

@@ -92,26 +92,23 @@ static void classify_by_bucket(const struct wt_ledger_loading *load,
 	}
 }
 
-int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
+/* What is known of the time from start_ns on before load->next started, or the window ended. */
+static struct wt_gap_facts facts_of(const struct wt_ledger_loading *load, int64_t start_ns,
+                                    int64_t end_ns, bool has_before, uint64_t before_tag)
 {
-	struct wt_ledger_loading *load = arg;
 	const struct wt_ledger_row *next = load->next;
-	struct wt_ledger_device *device = load->device;
-	struct wt_ledger_kernel *owner =
-	        next ? &load->ledger->kernels[load->next_at] : &load->ledger->after_last;
 	struct wt_gap_facts facts = {
-	        .start_ns = gap->start_ns,
-	        .end_ns = gap->end_ns,
-	        .began_ns = gap->start_ns,
+	        .start_ns = start_ns,
+	        .end_ns = end_ns,
+	        .began_ns = start_ns,
 	        .clock_error_ns = load->ledger->clock_error_ns,
-	        .has_kernel_before = gap->before_id != WT_SWEEP_NO_KERNEL,
+	        .has_kernel_before = has_before,
 	        .has_kernel_after = next != NULL,
 	        .first_launch_ns = INT64_MIN,
-	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0, (uint64_t)device->device_id),
+	        .copies = wt_facts_find(load->facts, WT_FACT_COPY, 0,
+	                                (uint64_t)load->device->device_id),
 	        .lost = wt_facts_find(load->facts, WT_FACT_LOST, 0, 0),
 	};
-	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
-	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
 
 	if (next) {
 		facts.loads = wt_facts_find(load->facts, WT_FACT_LOAD, next->process_id, 0);
@@ -123,14 +120,54 @@ int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
 
 		facts.entry_ns = next->call.entry_ns;
 		facts.return_ns = next->call.return_ns;
-		facts.is_same_graph_launch = wt_ledger_graph_tag(next) != 0 &&
-		                             gap->before_tag == wt_ledger_graph_tag(next);
+		facts.is_same_graph_launch =
+		        wt_ledger_graph_tag(next) != 0 && before_tag == wt_ledger_graph_tag(next);
 		facts.has_dependency = has_dependency(load, next);
 		facts.profiler =
 		        wt_facts_find(load->facts, WT_FACT_PROFILER, next->process_id, thread);
 		facts.syncs = wt_facts_find(load->facts, WT_FACT_SYNC, next->process_id, thread);
 		facts.allocs = wt_facts_find(load->facts, WT_FACT_ALLOC, next->process_id, thread);
 	}
+	return facts;
+}
+
+int wt_ledger_compute_gap(struct wt_ledger_loading *load)
+{
+	const struct wt_ledger_row *row = load->next;
+	int64_t end_ns = row->end_ns < load->ledger->end_ns ? row->end_ns : load->ledger->end_ns;
+	int rc = 0;
+
+	if (row->start_ns > load->compute_end_ns) {
+		const struct wt_gap_facts facts =
+		        facts_of(load, load->compute_end_ns, row->start_ns, load->has_compute,
+		                 load->compute_tag);
+		int64_t ns[WT_GAP_CAUSE_MAX] = {0};
+		const struct wt_ledger_gap seen = {load->device, row, load->next_at, &facts, ns};
+
+		wt_gap_classify(&facts, ns);
+		rc = load->observer->compute_gap(load->observer->arg, &seen);
+	}
+	if (end_ns > load->compute_end_ns) {
+		load->compute_end_ns = end_ns;
+		load->compute_tag = wt_ledger_graph_tag(row);
+	}
+	load->has_compute = true;
+	return rc;
+}
+
+int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap)
+{
+	struct wt_ledger_loading *load = arg;
+	const struct wt_ledger_row *next = load->next;
+	struct wt_ledger_device *device = load->device;
+	struct wt_ledger_kernel *owner =
+	        next ? &load->ledger->kernels[load->next_at] : &load->ledger->after_last;
+	const struct wt_gap_facts facts =
+	        facts_of(load, gap->start_ns, gap->end_ns, gap->before_id != WT_SWEEP_NO_KERNEL,
+	                 gap->before_tag);
+	bool is_short = gap->end_ns - gap->start_ns <= WT_LEDGER_SHORT_GAP_NS;
+	int64_t ns[WT_GAP_CAUSE_MAX] = {0};
+
 	if (device->buckets)
 		classify_by_bucket(load, &facts, ns);
 	else

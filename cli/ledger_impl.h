@@ -37,6 +37,9 @@ struct wt_ledger_loading {
 	struct wt_sweep sweep;
 	const struct wt_ledger_row *next; /* the kernel after the gap; NULL: none */
 	size_t next_at; /* its kernel's index */
+	int64_t compute_end_ns; /* until when kernels ran that are no collectives */
+	uint64_t compute_tag; /* of the one that ended then */
+	bool has_compute;
 	size_t bucket_at; /* the first that is not closed */
 	struct wt_sweep_share bucket_total; /* up to its start */
 };
@@ -54,7 +57,9 @@ bool wt_ledger_measure(struct wt_ledger_loading *load, int64_t id, struct wt_swe
 /* The totals of the sweep up to now, as far as they are known, with what still runs. */
 void wt_ledger_measure_until(struct wt_ledger_loading *load, struct wt_sweep_share *total);
 
-/* ledger_gap.c: output of the sweep; `arg` is the loading. */
+/* ledger_gap.c: tells the observer of the time since the last kernel but collectives. 0 or -errno. */
+int wt_ledger_compute_gap(struct wt_ledger_loading *load);
+/* Output of the sweep; `arg` is the loading. */
 int wt_ledger_on_gap(void *arg, const struct wt_sweep_gap *gap);
 
 /* ledger_buckets.c: buckets that end by until_ns get what the sweep had. 0 or -errno. */

@@ -10,9 +10,6 @@
 #include "cli/steps.h"
 #include "cli/steps_times.h"
 
-/* Of a hundred collectives so many may not lie at the same time before they are others. */
-#define APART_PERCENT_MAX 1
-
 /* ---- as the ledger is loaded */
 
 static struct wt_rank_row *row_of(struct wt_ranks *ranks, int64_t process_id,
@@ -31,27 +28,48 @@ static struct wt_rank_row *row_of(struct wt_ranks *ranks, int64_t process_id,
 	row->device_id = device->device_id;
 	row->sms = device->sms;
 	row->pid = row->rank = row->local_rank = row->world_size = -1;
-	row->wait_ns = -1;
+	row->wait_ns = row->wait_exposed_ns = row->late_ns = row->late_kernel_id = -1;
+	row->late.cause = -1;
 	return row;
 }
 
-static void unite(struct wt_rank_union *set, int64_t start_ns, int64_t end_ns)
+/* The part that is new, from *start_ns on, which it sets. */
+static void unite(struct wt_rank_union *set, int64_t *start_ns, int64_t end_ns)
 {
-	if (start_ns < set->end_ns)
-		start_ns = set->end_ns;
-	if (end_ns <= start_ns)
+	if (*start_ns < set->end_ns)
+		*start_ns = set->end_ns;
+	if (end_ns <= *start_ns)
 		return;
-	set->ns += end_ns - start_ns;
+	set->ns += end_ns - *start_ns;
 	set->end_ns = end_ns;
+}
+
+/* Time of kernels, as they come by start. */
+static int keep_compute(struct wt_rank_row *row, int64_t start_ns, int64_t end_ns)
+{
+	struct wt_interval *last =
+	        row->compute_count ? &row->compute_at[row->compute_count - 1] : NULL;
+
+	if (end_ns <= start_ns)
+		return 0;
+	if (last && last->end_ns == start_ns) {
+		last->end_ns = end_ns;
+		return 0;
+	}
+	last = wt_report_append(&row->compute_at, &row->compute_count, sizeof(*last));
+	if (!last)
+		return -ENOMEM;
+	*last = (struct wt_interval){start_ns, end_ns};
+	return 0;
 }
 
 static int on_begin(void *arg, sqlite3 *db, const struct wt_ledger *ledger)
 {
 	struct wt_ranks *ranks = arg;
 
-	(void)db;
 	ranks->ledger = ledger;
-	return 0;
+	ranks->db = db;
+	return wt_ranks_find_steps(ranks, db);
 }
 
 static int on_row(void *arg, const struct wt_ledger_device *device,
@@ -63,24 +81,22 @@ static int on_row(void *arg, const struct wt_ledger_device *device,
 	int64_t start_ns =
 	        kernel->start_ns > ledger->start_ns ? kernel->start_ns : ledger->start_ns;
 	int64_t end_ns = kernel->end_ns < ledger->end_ns ? kernel->end_ns : ledger->end_ns;
-	struct wt_rank_collective *collective;
+	int64_t new_ns = start_ns;
+	int rc;
 
 	if (!row)
 		return -ENOMEM;
 	row->kernels++;
 	wt_report_add(&row->time_ns, end_ns - start_ns);
-	unite(&row->busy, start_ns, end_ns);
-	if (!is_collective) {
-		unite(&row->compute, start_ns, end_ns);
+	unite(&row->busy, &new_ns, end_ns);
+	new_ns = start_ns;
+	if (is_collective) {
+		unite(&row->comm, &new_ns, end_ns);
 		return 0;
 	}
-	unite(&row->comm, start_ns, end_ns);
-	collective =
-	        wt_report_append(&row->collectives, &row->collective_count, sizeof(*collective));
-	if (!collective)
-		return -ENOMEM;
-	*collective = (struct wt_rank_collective){kernel->kernel_id, start_ns, end_ns};
-	return 0;
+	unite(&row->compute, &new_ns, end_ns);
+	rc = keep_compute(row, new_ns, end_ns);
+	return rc ? rc : wt_ranks_spend_kernel(ranks, row, kernel, new_ns, end_ns);
 }
 
 static int on_share(void *arg, const struct wt_ledger_device *device, int64_t process_id,
@@ -109,10 +125,21 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 	return 0;
 }
 
+static int on_compute_gap(void *arg, const struct wt_ledger_gap *gap)
+{
+	struct wt_rank_row *row = row_of(arg, gap->next->process_id, gap->device);
+
+	return row ? wt_ranks_spend_gap(arg, row, gap) : -ENOMEM;
+}
+
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks)
 {
-	return (struct wt_ledger_observer){
-	        .begin = on_begin, .row = on_row, .gap = on_gap, .share = on_share, .arg = ranks};
+	return (struct wt_ledger_observer){.begin = on_begin,
+	                                   .row = on_row,
+	                                   .gap = on_gap,
+	                                   .compute_gap = on_compute_gap,
+	                                   .share = on_share,
+	                                   .arg = ranks};
 }
 
 /* ---- who they are */
@@ -162,108 +189,59 @@ static int by_rank(const void *left, const void *right)
 
 /* ---- who waited for whom */
 
-/* Those of each row, the first `count`: do they run at the same time? */
-static bool is_together(const struct wt_ranks *ranks, size_t at)
+static int wait_exposed(struct wt_ranks *ranks, struct wt_rank_row *row, uint32_t member)
 {
-	int64_t start_ns = INT64_MIN, end_ns = INT64_MAX;
+	const struct wt_collectives *collectives = &ranks->collectives;
+	const struct wt_intervals compute = {row->compute_at, row->compute_count};
+	struct wt_interval *waits = NULL;
+	size_t count = 0;
 
-	for (size_t i = 0; i < ranks->count; i++) {
-		const struct wt_rank_collective *one = &ranks->rows[i].collectives[at];
+	row->wait_exposed_ns = 0;
+	for (size_t i = 0; i < collectives->count; i++) {
+		const struct wt_wait *one = &collectives->waits[i];
+		int64_t start_ns = one->start_ns > ranks->ledger->start_ns
+		                           ? one->start_ns
+		                           : ranks->ledger->start_ns;
+		struct wt_interval *wait;
 
-		if (one->start_ns > start_ns)
-			start_ns = one->start_ns;
-		if (one->end_ns < end_ns)
-			end_ns = one->end_ns;
-	}
-	return start_ns < end_ns;
-}
-
-static int64_t shortest_ns(const struct wt_ranks *ranks, size_t at)
-{
-	int64_t ns = INT64_MAX;
-
-	for (size_t i = 0; i < ranks->count; i++) {
-		const struct wt_rank_collective *one = &ranks->rows[i].collectives[at];
-
-		if (one->end_ns - one->start_ns < ns)
-			ns = one->end_ns - one->start_ns;
-	}
-	return ns;
-}
-
-/*
- * By kernel, and then by start: different ones, on streams of their own, need not come in the same
- * order everywhere.
- */
-static int by_kernel(const void *left, const void *right)
-{
-	const struct wt_rank_collective *a = left, *b = right;
-
-	if (a->kernel_id != b->kernel_id)
-		return a->kernel_id < b->kernel_id ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->end_ns < b->end_ns ? -1 : a->end_ns > b->end_ns;
-}
-
-/* Why the collectives of the rows can't be set side by side; NULL: they can. */
-static const char *why_apart(const struct wt_ranks *ranks)
-{
-	const struct wt_rank_row *first = ranks->rows;
-
-	if (ranks->count < 2)
-		return "there is one process on one device: nobody to wait for";
-	for (size_t i = 0; i < ranks->count; i++)
-		if (!ranks->rows[i].collective_count)
-			return "not all ran collectives (NCCL, NVSHMEM)";
-	for (size_t i = 1; i < ranks->count; i++) {
-		const struct wt_rank_row *row = &ranks->rows[i];
-
-		if (row->collective_count != first->collective_count)
-			return "not all ran the same number of collectives";
-		for (size_t k = 0; k < row->collective_count; k++)
-			if (row->collectives[k].kernel_id != first->collectives[k].kernel_id)
-				return "not all ran the same collectives";
-	}
-	return NULL;
-}
-
-/*
- * In a collective everybody is until the last one came and the data went round: who is in it longer
- * than another waited for that one. Durations are compared, so that clocks need not agree.
- */
-static void find_waits(struct wt_ranks *ranks)
-{
-	size_t count;
-
-	for (size_t i = 0; i < ranks->count; i++)
-		if (ranks->rows[i].collective_count)
-			qsort(ranks->rows[i].collectives, ranks->rows[i].collective_count,
-			      sizeof(*ranks->rows[i].collectives), by_kernel);
-	ranks->wait_reason = why_apart(ranks);
-	if (ranks->wait_reason)
-		return;
-	count = ranks->rows[0].collective_count;
-	ranks->collectives = (int64_t)count;
-	for (size_t at = 0; at < count; at++)
-		ranks->collectives_apart += !is_together(ranks, at);
-	if (ranks->collectives_apart * 100 > ranks->collectives * APART_PERCENT_MAX) {
-		ranks->wait_reason =
-		        "their collectives are not at the same time: of several groups?";
-		return;
-	}
-	for (size_t i = 0; i < ranks->count; i++)
-		ranks->rows[i].wait_ns = 0;
-	for (size_t at = 0; at < count; at++) {
-		int64_t least_ns = shortest_ns(ranks, at);
-
-		for (size_t i = 0; is_together(ranks, at) && i < ranks->count; i++) {
-			const struct wt_rank_collective *one = &ranks->rows[i].collectives[at];
-
-			wt_report_add(&ranks->rows[i].wait_ns,
-			              one->end_ns - one->start_ns - least_ns);
+		if (one->member != member || one->wait_until_ns <= start_ns)
+			continue;
+		wait = wt_report_append(&waits, &count, sizeof(*wait));
+		if (!wait) {
+			free(waits);
+			return -ENOMEM;
 		}
+		*wait = (struct wt_interval){start_ns, one->wait_until_ns};
 	}
+	count = count ? wt_intervals_unite(waits, count) : 0;
+	for (size_t i = 0; i < count; i++)
+		wt_report_add(&row->wait_exposed_ns,
+		              waits[i].end_ns - waits[i].start_ns -
+		                      wt_intervals_overlap_ns(&compute, waits[i].start_ns,
+		                                              waits[i].end_ns));
+	free(waits);
+	return 0;
+}
+
+static int find_waits(struct wt_ranks *ranks, sqlite3 *db)
+{
+	const struct wt_collectives *collectives = &ranks->collectives;
+	int rc = wt_collectives_load(db, ranks->ledger, &ranks->collectives);
+
+	ranks->wait_reason = collectives->found.reason;
+	if (ranks->wait_reason && ranks->count < 2)
+		ranks->wait_reason = "there is one process on one device: nobody to wait for";
+	for (size_t i = 0; !rc && !ranks->wait_reason && i < ranks->count; i++) {
+		struct wt_rank_row *row = &ranks->rows[i];
+		size_t at = wt_collectives_member(collectives, row->process_id, row->device_id);
+
+		if (at == SIZE_MAX)
+			continue;
+		row->wait_ns = collectives->members[at].waited_ns;
+		row->late_ns = collectives->members[at].late_ns;
+		rc = wait_exposed(ranks, row, (uint32_t)at);
+	}
+	return rc;
 }
 
 /* ---- steps */
@@ -310,8 +288,8 @@ int wt_ranks_finish(struct wt_ranks *ranks, sqlite3 *db)
 		}
 	}
 	if (!rc)
-		find_waits(ranks);
-	return rc;
+		rc = find_waits(ranks, db);
+	return rc ? rc : wt_ranks_judge(ranks);
 }
 
 void wt_ranks_fini(struct wt_ranks *ranks)
@@ -319,9 +297,16 @@ void wt_ranks_fini(struct wt_ranks *ranks)
 	for (size_t i = 0; i < ranks->count; i++) {
 		free(ranks->rows[i].command);
 		free(ranks->rows[i].hostname);
-		free(ranks->rows[i].collectives);
+		free(ranks->rows[i].compute_at);
+		free(ranks->rows[i].spent_ns);
+		free(ranks->rows[i].kernels_in_steps);
+		free(ranks->rows[i].late_kernel);
+		wt_map_fini(&ranks->rows[i].kernel_at);
 	}
 	free(ranks->rows);
+	free(ranks->steps_ns);
+	free(ranks->pageable_at);
+	wt_collectives_fini(&ranks->collectives);
 	wt_map_fini(&ranks->row_at);
 	memset(ranks, 0, sizeof(*ranks));
 }

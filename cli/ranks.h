@@ -2,8 +2,10 @@
  * ranks.h - what each process of a run did on each of its devices, side by side: `wavetap ranks`.
  *
  * One ledger of all devices, told apart by process. A gap is that of the process whose kernel ended
- * it. Memory beside the ledger's: a row for each process and device, 32 bytes for each collective
- * kernel, and what finding the steps of one process takes. Single-threaded; blocks on the file.
+ * it. Who waits for whom, and why: analysis/waits.h, by the steps of the process with most launches.
+ * Memory beside the ledger's: for each process and device a row, 128 bytes a step, 16 bytes a kernel
+ * and 24 bytes a kernel's name; collectives.h; and what finding the steps of one process takes.
+ * Single-threaded; blocks on the file.
  */
 #ifndef WT_CLI_RANKS_H
 #define WT_CLI_RANKS_H
@@ -13,6 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/map.h"
+#include "cli/collectives.h"
 #include "cli/ledger.h"
 #include "cli/report.h"
 
@@ -21,8 +24,9 @@ struct wt_rank_union {
 	int64_t ns, end_ns;
 };
 
-struct wt_rank_collective {
-	int64_t kernel_id, start_ns, end_ns;
+/* Launches of one kernel in steps. */
+struct wt_rank_kernel {
+	int64_t kernel_id, time_ns, launches;
 };
 
 /* A process on a device. */
@@ -34,10 +38,20 @@ struct wt_rank_row {
 	struct wt_rank_union busy, compute, comm; /* all; without collectives; collectives */
 	struct wt_sweep_share share;
 	int64_t gaps, gap_sm_ns[WT_GAP_CAUSE_MAX];
-	struct wt_rank_collective *collectives;
-	size_t collective_count;
-	/* Longer in collectives than the process that was in each the shortest; < 0: wt_ranks.wait_reason */
-	int64_t wait_ns;
+	struct wt_interval *compute_at; /* time of its kernels but collectives, united */
+	size_t compute_count;
+	int64_t wait_ns; /* in collectives, for the last to come; < 0: not known */
+	int64_t wait_exposed_ns; /* of it, while no other kernel of it ran; < 0: not known */
+	int64_t late_ns; /* all that others waited for it; < 0: not known */
+	/* What it spent in each step of wt_ranks.steps_ns, by class. */
+	int64_t (*spent_ns)[WT_LATE_MAX];
+	struct wt_rank_kernel *kernels_in_steps;
+	size_t kernels_in_steps_count;
+	struct wt_map kernel_at; /* kernel_id -> index */
+	struct wt_late late; /* with wt_ranks.late_reason NULL */
+	int64_t late_kernel_id; /* of late.cause kernels: the one with the greatest excess; -1 */
+	int64_t late_kernel_ns; /* that excess, over all steps */
+	char *late_kernel; /* its name, short */
 	bool has_steps;
 	int64_t steps, step_ns; /* of the process: steady ones, and their median */
 };
@@ -48,10 +62,27 @@ struct wt_ranks {
 	size_t count;
 	struct wt_map row_at; /* process and device -> index */
 	int64_t processes;
-	int64_t collectives; /* of each, if wait_reason is NULL */
-	int64_t collectives_apart; /* of these, not at the same time: not in wait_ns */
+	struct wt_collectives collectives;
+	/* Where its steps begin, and the last one ends; two without steps: the window. */
+	int64_t *steps_ns;
+	size_t step_count; /* steps: one less than times */
+	bool has_steps; /* false: one stretch, the window */
+	struct wt_intervals pageable; /* copies of the device in work */
+	struct wt_interval *pageable_at;
+	int64_t pageable_device_id;
+	sqlite3 *db;
 	const char *wait_reason; /* why it is not known how long each waited; static text */
+	const char *late_reason; /* why it is not known what made them late; static text */
 };
+
+/* ranks_late.c */
+int wt_ranks_find_steps(struct wt_ranks *ranks, sqlite3 *db);
+int wt_ranks_spend_kernel(struct wt_ranks *ranks, struct wt_rank_row *row,
+                          const struct wt_ledger_row *kernel, int64_t fresh_start_ns,
+                          int64_t end_ns);
+int wt_ranks_spend_gap(struct wt_ranks *ranks, struct wt_rank_row *row,
+                       const struct wt_ledger_gap *gap);
+int wt_ranks_judge(struct wt_ranks *ranks);
 
 /* What to load a ledger with: fills `ranks`, which is all zero. */
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks);

@@ -174,6 +174,7 @@ static int sweep_kernel(struct window *window, sqlite3_stmt *s, const struct par
 {
 	uint8_t slot = window->free_slots[--window->free_count];
 	uint64_t kernel_id = (uint64_t)sqlite3_column_int64(s, COLUMN_KERNEL);
+	int64_t blocks = sqlite3_column_int64(s, COLUMN_BLOCKS);
 	struct wt_sweep_kernel kernel = {
 	        .id = slot,
 	        .start_ns = part->start_ns,
@@ -183,8 +184,11 @@ static int sweep_kernel(struct window *window, sqlite3_stmt *s, const struct par
 	        .wave_max_sm_ns = sqlite3_column_int64(s, COLUMN_WAVE_MAX),
 	        .sms = wt_sweep_occupied_sms(sqlite3_column_int64(s, COLUMN_SMS),
 	                                     sqlite3_column_int64(s, COLUMN_DEVICE_SMS),
-	                                     sqlite3_column_int64(s, COLUMN_RESIDENT),
-	                                     sqlite3_column_int64(s, COLUMN_BLOCKS)),
+	                                     sqlite3_column_int64(s, COLUMN_RESIDENT), blocks),
+	        .blocks = blocks > 0 && blocks <= INT32_MAX ? (uint32_t)blocks : 0,
+	        .blocks_per_sm = wt_sweep_blocks_per_sm(sqlite3_column_int64(s, COLUMN_SMS),
+	                                                sqlite3_column_int64(s, COLUMN_DEVICE_SMS),
+	                                                sqlite3_column_int64(s, COLUMN_RESIDENT)),
 	        .is_judged = sqlite3_column_type(s, COLUMN_WAVE) != SQLITE_NULL,
 	        .is_collective = wt_map_get(&window->is_collective, kernel_id) != WT_MAP_NONE,
 	};

@@ -225,6 +225,8 @@ static int sweep_rows(struct rederive *r, sqlite3_stmt *s, struct wt_overlap *ov
 		        .wave_sm_ns = sqlite3_column_int64(s, 6),
 		        .wave_max_sm_ns = sqlite3_column_int64(s, 7),
 		        .sms = (uint16_t)config->sweep.sms,
+		        .blocks = config->sweep.blocks,
+		        .blocks_per_sm = config->sweep.blocks_per_sm,
 		        .is_collective = config->sweep.is_collective,
 		};
 

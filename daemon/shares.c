@@ -161,6 +161,8 @@ static struct wt_overlap_kernel kernel_of(const struct wt_config *config, uint32
 	                                  .end_ns = end_ns,
 	                                  .tag = config_idx,
 	                                  .sms = (uint16_t)config->sweep.sms,
+	                                  .blocks = config->sweep.blocks,
+	                                  .blocks_per_sm = config->sweep.blocks_per_sm,
 	                                  .is_collective = config->sweep.is_collective};
 }
 

@@ -36,7 +36,7 @@ uintptr_t wt_share_hint(void)
 bool wt_share_give_way(uintptr_t caller, wtcupti_result result)
 {
 	if (result != WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
-	    !wt_cupti_is_recording() || wt_cupti_base_of(caller))
+	    !wt_cupti_is_held() || wt_cupti_base_of(caller))
 		return false;
 	wt_share_give_back();
 	wt_cupti_step_back(WT_REASON_OTHER_LIBCUPTI, (uint64_t)result);
@@ -186,7 +186,7 @@ void *wt_share_lookup(const char *symbol, void *real, uintptr_t caller)
 	void *ours = shared_function(symbol);
 	uintptr_t base;
 
-	if (wt_cupti_is_recording()) {
+	if (wt_cupti_is_held()) {
 		if (in_armed((uintptr_t)real))
 			return ours ? ours : real;
 		return answer_other(symbol, ours, real, caller);

@@ -25,7 +25,7 @@ check_PROGRAMS += tests/unit/random_check
 tests_unit_random_check_SOURCES = tests/unit/random_check.c tests/unit/random_check.h \
 	tests/unit/random_truth.c $(account)
 tests_unit_random_check_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_random_check_LDADD = $(SQLITE_LIBS)
+tests_unit_random_check_LDADD = libwtanalysis.a $(SQLITE_LIBS) -lm
 
 # Records that can't be, through the daemon and every command.
 check_PROGRAMS += tests/unit/test_bad_input

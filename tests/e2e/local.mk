@@ -17,19 +17,22 @@ e2e_tests = \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0505-cupti-faults.sh tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0515-refused-calls.sh tests/e2e/0517-device-buffers.sh tests/e2e/0520-clocks.sh \
-	tests/e2e/0600-profiler.sh \
+	tests/e2e/0600-profiler.sh tests/e2e/0610-budget.sh \
 	tests/e2e/0650-sampler.sh tests/e2e/0655-sampler-refusals.sh tests/e2e/0657-sampler-deaths.sh tests/e2e/0660-sampler-alone.sh tests/e2e/0670-folds.sh \
+	tests/e2e/0680-classes.sh \
 	tests/e2e/0700-no-strangers.sh \
 	tests/e2e/0800-truth.sh \
 	tests/e2e/0830-gaps.sh tests/e2e/0840-shares.sh \
 	tests/e2e/0850-ranges.sh \
 	tests/e2e/0860-random.sh \
 	tests/e2e/0870-profile.sh \
+	tests/e2e/0880-late-ranks.sh \
 	tests/e2e/0900-recording.sh \
 	tests/e2e/0910-record.sh \
 	tests/e2e/0920-analyze.sh \
 	tests/e2e/0930-import.sh \
 	tests/e2e/0940-h200.sh \
+	tests/e2e/0945-late-h200.sh \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \
 	tests/e2e/1120-doctor.sh

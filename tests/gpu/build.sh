@@ -28,6 +28,7 @@ for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/f
 done
 # Not of every build.
 test ! -e "$tree/wavetap-sampler" || cp "$tree/wavetap-sampler" "$folder/"
+test ! -x "$tree/tests/data/strip_recording" || cp "$tree/tests/data/strip_recording" "$folder/"
 
 compile() { # OUTPUT SOURCE OPTION...
   output=$1 source=$2

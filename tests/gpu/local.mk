@@ -6,6 +6,8 @@ EXTRA_DIST += \
 	tests/gpu/causes.py \
 	tests/gpu/causes_check.py \
 	tests/gpu/causes_native.cu \
+	tests/gpu/check_classes.py \
+	tests/gpu/check_classes_test.py \
 	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
 	tests/gpu/check_measured.py \
@@ -62,4 +64,5 @@ EXTRA_DIST += \
 	tests/gpu/truth_phase.cuh \
 	tests/gpu/truth_storm.cuh \
 	tests/gpu/truth_streams.cuh \
+	tests/gpu/two_gpus.py tests/gpu/two_gpus.sh tests/gpu/two_gpus_check.py \
 	tests/gpu/workers.py

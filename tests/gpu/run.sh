@@ -12,12 +12,14 @@
 #                            after the start; what is left out is reported as skipped
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
+#   WAVETAP_GPU_TWO_STEPS    steps of each phase of two-gpus; default 24
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost sampled sampled-auto sampled-devices profiled range-hold train-sampled
+# preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled range-hold train-sampled
 # train-profiled sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
-# named, record: recordings for tests/data into $OUT/recordings. Each workload runs under plain
+# named, record: recordings for tests/data into $OUT/recordings, and two-gpus: two ranks on two
+# GPUs, one late (recordings, too, and the table $OUT/two-gpus.md). Each workload runs under plain
 # LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a data directory of
 # its own; those from `sampled` to `sample-cost` under `wavetap run` with --sample or --profile; those
 # from `sharing` on as sharing.sh says.
@@ -27,9 +29,9 @@
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices profiled range-hold train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled range-hold train-sampled train-profiled sample-cost"
 SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
-MORE_SECTIONS=record
+MORE_SECTIONS='record two-gpus'
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 run_options=
@@ -369,6 +371,7 @@ section_nvtx() {
 . "$here/coverage.sh"
 . "$here/record.sh"
 . "$here/sampled.sh"
+. "$here/two_gpus.sh"
 . "$here/sharing.sh"
 
 run_section() {
@@ -389,6 +392,7 @@ run_section() {
     preload-vs-run) section_preload_vs_run ;;
     ranks) section_ranks ;;
     record) section_record ;;
+    two-gpus) section_two_gpus ;;
     sampled) section_sampled ;;
     sampled-auto) section_sampled_auto ;;
     sampled-devices) section_sampled_devices ;;

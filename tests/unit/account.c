@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/wave.h"
 #include "tests/unit/account.h"
 
 const char *const account_cause_names[ACCOUNT_CAUSE_MAX] = {
@@ -212,14 +213,35 @@ static void account_gap(struct gap *gap, struct account_result *result)
 struct lane {
 	int64_t own_sm_ns; /* of a kernel that has its SMs to itself */
 	int64_t judged_ns;
+	int64_t left_sms,
+	        left_ns; /* beside collectives: SMs that they left last, and for how long */
+	int64_t wave_sm_ns, wave_max_sm_ns; /* with other numbers before that */
 };
+
+/* The closed forms on left_sms SMs, of left_ns of its time. */
+static void account_left(const struct account_kernel *k, struct lane *lane)
+{
+	const struct wt_wave_launch launch = {.duration_ns = k->end_ns - k->start_ns,
+	                                      .grid = {k->blocks, 1, 1},
+	                                      .sm_count = (int32_t)lane->left_sms,
+	                                      .blocks_per_sm = (int32_t)k->blocks_per_sm};
+	struct wt_wave_result wave;
+
+	if (!lane->left_ns)
+		return;
+	wt_wave_judge(&launch, &wave);
+	lane->wave_sm_ns += (int64_t)((wide)wave.wave_sm_ns * lane->left_ns / launch.duration_ns);
+	lane->wave_max_sm_ns +=
+	        (int64_t)((wide)wave.wave_max_sm_ns * lane->left_ns / launch.duration_ns);
+	lane->left_ns = 0;
+}
 
 /* Kernels [first, ...) are those that may run in a slice that begins at from_ns. */
 static void account_slice(const struct account *a, size_t first, int64_t from_ns, int64_t dt_ns,
                           struct lane *lanes, struct account_result *result)
 {
-	int64_t wanted = 0;
-	bool has_compute = false;
+	int64_t wanted = 0, taken = 0, others = 0;
+	bool has_compute = false, is_known = true;
 
 #define FOR_RESIDENT(k)                                                                            \
 	for (const struct account_kernel *k = a->kernels + first;                                  \
@@ -230,6 +252,29 @@ static void account_slice(const struct account *a, size_t first, int64_t from_ns
 	{
 		wanted += k->sms;
 		has_compute |= !k->is_collective;
+		taken += k->is_collective ? k->sms : 0;
+		others += !k->is_collective;
+		is_known &= k->is_collective || (k->is_judged && k->blocks && k->blocks_per_sm);
+	}
+	if (wanted > a->sms && others == 1 && is_known && taken > 0 && taken < a->sms) {
+		FOR_RESIDENT(k)
+		{
+			struct lane *lane = &lanes[k - a->kernels];
+
+			if (k->is_collective && !k->is_judged) {
+				result->unjudged_sm_ns += k->sms * dt_ns;
+			} else if (k->is_collective) {
+				lane->own_sm_ns += k->sms * dt_ns;
+				lane->judged_ns += dt_ns;
+			} else {
+				if (lane->left_sms != a->sms - taken)
+					account_left(k, lane);
+				lane->left_sms = a->sms - taken;
+				lane->left_ns += dt_ns;
+				lane->own_sm_ns += lane->left_sms * dt_ns;
+			}
+		}
+		return;
 	}
 	if (wanted > a->sms) {
 		result->unjudged_sm_ns += a->sms * dt_ns;
@@ -251,7 +296,7 @@ static void account_slice(const struct account *a, size_t first, int64_t from_ns
 		result->comm_sm_ns += (a->sms - wanted) * dt_ns;
 }
 
-static void account_waves(const struct account *a, const struct lane *lanes,
+static void account_waves(const struct account *a, struct lane *lanes,
                           struct account_result *result)
 {
 	for (size_t i = 0; i < a->kernel_count; i++) {
@@ -259,8 +304,11 @@ static void account_waves(const struct account *a, const struct lane *lanes,
 		int64_t wave = (int64_t)((wide)k->wave_sm_ns * lanes[i].judged_ns /
 		                         (k->end_ns - k->start_ns));
 
+		account_left(k, &lanes[i]);
+		wave += lanes[i].wave_sm_ns;
 		result->active_sm_ns += lanes[i].own_sm_ns - wave;
 		result->wave_sm_ns += wave;
+		result->wave_max_sm_ns += lanes[i].wave_max_sm_ns;
 		result->wave_max_sm_ns += (int64_t)((wide)k->wave_max_sm_ns * lanes[i].judged_ns /
 		                                    (k->end_ns - k->start_ns));
 	}

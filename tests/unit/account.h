@@ -3,7 +3,7 @@
  *
  * The second opinion for the ledger: it takes the rules of doc/design.md ("The ledger") word by word, looks at
  * every piece of time by itself, and asks every kernel and every interval about it. Slow and plain on purpose;
- * shares no code with analysis/ and cli/. Used on simulated programs, in-process (test_ledger_random) and over
+ * shares no code with analysis/ and cli/, but for the closed forms on the SMs that collectives leave (test_wave). Used on simulated programs, in-process (test_ledger_random) and over
  * the simulated GPU (random_check).
  *
  * Pure but for allocation; any thread. Out of memory: abort.
@@ -61,6 +61,7 @@ struct account_kernel {
 	int64_t entry_ns, return_ns; /* of the call; with has_call */
 	int64_t wave_sm_ns, wave_max_sm_ns;
 	uint32_t sms; /* it can occupy at a time */
+	uint32_t blocks, blocks_per_sm; /* 0: not known */
 	enum account_wait wait;
 	bool has_call, is_judged, is_collective;
 	bool has_dependency; /* a wait or host function was put into its stream before it */

@@ -137,6 +137,8 @@ static struct rr_kernel *run_kernel(struct maker *m, const struct rr_stream *s, 
 	                               .is_judged = !one_in(m, 8)};
 	k->a.is_collective = k->a.name >= RR_NAMES - 2;
 	k->a.sms = (uint32_t)(k->blocks < sms ? k->blocks : sms);
+	k->a.blocks = (uint32_t)k->blocks;
+	k->a.blocks_per_sm = (uint32_t)(k->resident_blocks / sms);
 	if (k->a.is_judged) {
 		k->a.wave_max_sm_ns = between(m, 0, duration_ns * k->a.sms);
 		k->a.wave_sm_ns = between(m, 0, k->a.wave_max_sm_ns);

@@ -377,6 +377,8 @@ static void read_kernel(struct rc_truth *truth, sqlite3_stmt *s, bool has_own_ti
 	k->a.is_judged = sqlite3_column_int(s, 11) == 0; /* else cooperative */
 	k->a.wait = wait_of((const char *)sqlite3_column_text(s, 8));
 	k->a.sms = (uint32_t)(blocks < sms ? blocks : sms);
+	k->a.blocks = (uint32_t)blocks;
+	k->a.blocks_per_sm = (uint32_t)per_sm;
 	if (k->a.is_judged && blocks > sms)
 		set_wave(&k->a, blocks, sms, per_sm);
 	if (k->a.is_judged)

@@ -104,16 +104,25 @@ is "$(rows "$work/ranks.json" "(r ->> 'active_sm_ns') || ' ' || (r ->> 'underfil
   "$(sqlite3 -batch :memory: "SELECT (value ->> 'active_sm_ns') || ' ' || (value ->> 'underfill_sm_ns') || ' ' ||
      (value ->> 'unjudged_sm_ns') || ' ' || (value ->> 'comm_sm_ns') || ' ' || (value ->> '\$.gap_by_cause_sm_ns.host')
      FROM json_each(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices')")" "H200: a rank has its device's ledger"
-# The n-th of a collective kernel of one is that of the other; who was in it longer waited.
-pairs="c AS (SELECT process_id, b - a AS ns, a, b, kernel_id, row_number() OVER (PARTITION BY process_id, kernel_id
-    ORDER BY a, exec_id) AS n FROM k WHERE is_comm),
-  pair AS (SELECT x.ns AS x, y.ns AS y, max(x.a, y.a) < min(x.b, y.b) AS is_met FROM c x JOIN c y USING (kernel_id, n)
-    WHERE x.process_id = 1 AND y.process_id = 2)"
+# The n-th of a collective kernel of one is that of the other; who came first waited for the other.
+pairs="c AS (SELECT process_id, start_ns AS a, end_ns AS b, kernel_id, row_number() OVER (PARTITION BY process_id, kernel_id
+    ORDER BY start_ns, exec_id) AS n FROM kernel_exec JOIN config USING (config_id) JOIN kernel USING (kernel_id) WHERE name LIKE '%ncclDevKernel%'),
+  pair AS (SELECT y.a - x.a AS ns, max(x.a, y.a) < min(x.b, y.b) AS is_met FROM c x JOIN c y USING (kernel_id, n)
+    WHERE x.process_id = 1 AND y.process_id = 2 AND max(x.a, y.a) >= $start AND max(x.a, y.a) < $end)"
 is "$(rows "$work/ranks.json" "(r ->> 'rank') || ' ' || (r ->> 'wait_ns')" | tr '\n' ',')" \
-  "$(by_hand "WITH $k, $pairs SELECT '0 ' || sum(max(0, x - y)) || ',1 ' || sum(max(0, y - x)) || ',' FROM pair WHERE is_met")" \
+  "$(by_hand "WITH $pairs SELECT '0 ' || sum(max(0, ns)) || ',1 ' || sum(max(0, -ns)) || ',' FROM pair WHERE is_met")" \
   "H200: how long each waited for the other"
+# Late by at most twice the clock error, or what the ends of collectives are apart, is nobody.
+error=$(field "$work/ranks.json" '$.collectives_error_ns')
+is "$(rows "$work/ranks.json" "(r ->> 'rank') || ' ' || (r ->> 'late_ns')" | tr '\n' ',')" \
+  "$(by_hand "WITH $pairs SELECT '0 ' || sum(iif(-ns > $error, -ns, 0)) || ',1 ' || sum(iif(ns > $error, ns, 0)) || ',' FROM pair WHERE is_met")" \
+  "H200: and was waited for"
+is "$(field "$work/ranks.json" '$.collectives_ends_apart_ns')" "$(by_hand "WITH $pairs, e AS (SELECT abs(y.b - x.b) AS ns,
+    row_number() OVER (ORDER BY abs(y.b - x.b)) AS i, count(*) OVER () AS n FROM c x JOIN c y USING (kernel_id, n) WHERE x.process_id = 1
+    AND y.process_id = 2 AND max(x.a, y.a) < min(x.b, y.b) AND max(x.a, y.a) >= $start AND max(x.a, y.a) < $end)
+  SELECT ns FROM e WHERE i = (n + 1) / 2")" "H200: what the ends of collectives are apart"
 is "$(field "$work/ranks.json" '$.collectives') $(field "$work/ranks.json" '$.collectives_apart')" \
-  "$(by_hand "WITH $k, $pairs SELECT count(*) || ' ' || sum(NOT is_met) FROM pair")" "H200: in how many collectives"
+  "$(by_hand "WITH $pairs SELECT count(*) || ' ' || sum(NOT is_met) FROM pair")" "H200: in how many collectives"
 is "$(by_hand "SELECT rank FROM proc WHERE process_id = $(field "$work/ranks.json" '$.slowest_process_id')")" 1 \
   "H200: the rank with twice the batch is the slowest"
 for process in 1 2; do
@@ -123,7 +132,7 @@ for process in 1 2; do
     "H200: the steps of process $process"
 done
 LC_ALL=C COLUMNS=100 "$wavetap" ranks --all -r "$run" >"$work/text"
-ok "text: who is slow" grep -q '^slowest: rank 1, which waited ' "$work/text"
+ok "text: who is late" grep -q '^late: rank 1  the others waited ' "$work/text"
 # Two that are swapped in one of the ranks are still told apart by their kernels.
 cp "$run" "$work/swapped.db"
 sqlite3 -batch "$work/swapped.db" "CREATE TABLE swap AS SELECT exec_id, kernel_id, lag(start_ns) OVER w AS a, lag(end_ns) OVER w AS b,

@@ -167,6 +167,67 @@ static void test_collectives(void)
 	is_i64(sum(&sweep.total), 1000, "it sums");
 }
 
+/*
+ * 10 SMs. A collective on 2 from 0 to 100, and 2 more from 60 to 80; a kernel of 10 blocks, one per SM, from 20 to 100. It wants
+ * all, and has 8 for 60 ns, 6 for 20. By hand, on 8 SMs: 2 waves of T / 2, the last of 2 blocks: 40 x 6 SM-ns idle (independent; grouped
+ * is the same with a block per SM; shared: 80 x (8 - 10 / 2); jitter 40 x 8 x (1 - 2 / 8)); on 6: the last of 4: 40 x 2, 80 x (6 - 5), 40 x 6 x (1 - 4 / 6).
+ */
+static void test_beside_collectives(void)
+{
+	struct wt_sweep_kernel nccl = kernel(0, 0, 100, 2), more = kernel(2, 60, 80, 2);
+	struct wt_sweep_kernel compute = kernel(1, 20, 100, 10);
+	struct wt_sweep_share half;
+
+	nccl.is_collective = more.is_collective = true;
+	compute.blocks = 10;
+	compute.blocks_per_sm = 1;
+	begin(10, 0);
+	add(nccl);
+	add(compute);
+	add(more);
+	wt_sweep_finish(&sweep, 100);
+	is_i64(seen.share[0].comm_sm_ns, 8 * 20, "SMs idle while the collective is alone");
+	is_i64(seen.share[0].active_comm_sm_ns, 200, "it has its own SMs throughout");
+	is_i64(seen.share[2].active_comm_sm_ns, 40, "and so has the other");
+	is_i64(seen.share[1].wave_sm_ns, 240 * 40 / 80 + 80 * 20 / 80 + 240 * 20 / 80,
+	       "a wave on the SMs that they leave, by the time with each number");
+	is_i64(seen.share[1].active_sm_ns, 8 * 60 + 6 * 20 - seen.share[1].wave_sm_ns,
+	       "active is the rest of these");
+	is_i64(seen.share[1].unjudged_sm_ns + seen.share[1].underfill_sm_ns, 0,
+	       "nothing is unjudged, nor underfill");
+	is_i64(seen.share[1].alone_ns, 0, "it was not alone");
+	is_i64(sum(&sweep.total), 1000, "it sums");
+
+	begin(10, 0);
+	add(nccl);
+	add(compute);
+	is_i64(wt_sweep_until(&sweep, 55, &half), 0, "a stretch");
+	add(more);
+	wt_sweep_finish(&sweep, 100);
+	is_i64(seen.share[1].wave_sm_ns, 240 * 40 / 80 + 80 * 20 / 80 + 240 * 20 / 80,
+	       "cutting makes no difference");
+
+	/* Who knows what its blocks do on fewer SMs? */
+	compute.blocks_per_sm = 0;
+	begin(10, 0);
+	add(nccl);
+	add(compute);
+	wt_sweep_finish(&sweep, 100);
+	is_i64(sweep.total.unjudged_sm_ns, 800, "blocks per SM not known: unjudged");
+	compute.blocks_per_sm = 1;
+	begin(10, 0);
+	add(nccl);
+	add(compute);
+	add(kernel(2, 30, 100, 5));
+	wt_sweep_finish(&sweep, 100);
+	is_i64(sweep.total.unjudged_sm_ns, 700, "two kernels beside it: unjudged");
+
+	is_i64(wt_sweep_blocks_per_sm(132, 132, 264), 2, "blocks per SM");
+	is_i64(wt_sweep_blocks_per_sm(0, 132, 264), 2, "of a context that may use all");
+	is_i64(wt_sweep_blocks_per_sm(66, 132, 264), 0, "not of one that may not");
+	is_i64(wt_sweep_blocks_per_sm(132, 132, 263), 0, "nor of clusters that don't divide");
+}
+
 static void test_unjudged_and_cut(void)
 {
 	struct wt_sweep_kernel persistent = kernel(0, 0, 100, 8);
@@ -460,6 +521,7 @@ int main(void)
 	test_beside_each_other();
 	test_sharing();
 	test_collectives();
+	test_beside_collectives();
 	test_unjudged_and_cut();
 	test_stretches();
 	test_refused();
