@@ -35,8 +35,8 @@ uintptr_t wt_share_hint(void)
 
 bool wt_share_give_way(uintptr_t caller, wtcupti_result result)
 {
-	if (result != WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ||
-	    !wt_cupti_is_held() || wt_cupti_base_of(caller))
+	if (result != WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || !wt_cupti_is_held() ||
+	    wt_cupti_base_of(caller))
 		return false;
 	wt_share_give_back();
 	wt_cupti_step_back(WT_REASON_OTHER_LIBCUPTI, (uint64_t)result);
