@@ -108,7 +108,9 @@ static int from_3(sqlite3 *db)
 
 	if (code == SQLITE_OK)
 		code = run_of_schema(db, "CREATE VIEW config_idle");
-	return code == SQLITE_OK ? run_of_schema(db, "CREATE VIEW kernel_idle") : code;
+	if (code == SQLITE_OK)
+		code = run_of_schema(db, "CREATE VIEW kernel_idle");
+	return code == SQLITE_OK ? sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL) : code;
 }
 
 int wt_db_upgrade(sqlite3 *db)
