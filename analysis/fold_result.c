@@ -311,6 +311,8 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 		if (!fold->solution.x[channel])
 			continue;
 		value = seen_mean(block, fold, channel, &seen) / stretch;
+		if (channel == WT_FOLD_ACTIVE)
+			value = mean.sum[channel] / mean.time_ns;
 		if (seen <= 0.01)
 			continue;
 		result->mean[channel] = value;
@@ -379,7 +381,8 @@ void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active
 	add_block(&whole, block);
 	is_bounded = whole.time_ns > 0 && leak_of(&whole, block) > 0;
 	for (uint32_t to = 0; to < told; to++) {
-		struct mean mean = {.fold = fold, .sigma_factor = whole.sigma_factor, .open_square = INFINITY};
+		struct mean mean = {
+		        .fold = fold, .sigma_factor = whole.sigma_factor, .open_square = INFINITY};
 
 		for (uint32_t from = 0; from < bins; from++) {
 			double begin = fmax(from + ramp, to * width);
