@@ -219,9 +219,8 @@ static void judge_class(const struct wt_late_query *query, size_t member, int cl
 	double sum_ns = 0, squares = 0, count = (double)late->steps;
 
 	for (size_t step = 0; step < query->steps; step++) {
-		double ns = is_latest(query, member, step)
-		                    ? excess_in(query, member, step, class)
-		                    : 0;
+		double ns =
+		        is_latest(query, member, step) ? excess_in(query, member, step, class) : 0;
 
 		sum_ns += ns;
 		squares += ns * ns;

@@ -84,7 +84,8 @@ struct wt_late {
 	int64_t steps;
 	int64_t late_ns; /* what the others waited for it in these, on the mean of the others */
 	int64_t excess_ns[WT_LATE_MAX]; /* may be negative: it had less of it than the others */
-	int64_t error_ns[WT_LATE_MAX]; /* of these, 95 of 100 are within; < 0: not known, too few steps */
+	int64_t error_ns
+	        [WT_LATE_MAX]; /* of these, 95 of 100 are within; < 0: not known, too few steps */
 	int cause; /* the greatest excess beyond its error; -1: there is none */
 };
 

@@ -148,7 +148,8 @@ void wt_ranks_take_off(const struct wt_ranks *ranks, struct wt_rank_row *row,
 
 		if (!cut(ranks, step, &from_ns, &to_ns))
 			break;
-		row->spent_ns[step][WT_LATE_KERNELS] -= (int64_t)(share * (double)(to_ns - from_ns));
+		row->spent_ns[step][WT_LATE_KERNELS] -=
+		        (int64_t)(share * (double)(to_ns - from_ns));
 	}
 	if (at != WT_MAP_NONE && launch->start_ns >= ranks->steps_ns[0] &&
 	    launch->start_ns < ranks->steps_ns[ranks->step_count])

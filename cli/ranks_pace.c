@@ -97,8 +97,7 @@ int wt_ranks_pace_kernel(struct wt_rank_row *row, const struct wt_ledger_row *ke
 	                                  .end_ns = kernel->end_ns,
 	                                  .fresh_start_ns = fresh_start_ns,
 	                                  .pace = pace,
-	                                  .is_beside =
-	                                          row->collective_end_ns > kernel->start_ns};
+	                                  .is_beside = row->collective_end_ns > kernel->start_ns};
 	return 0;
 }
 

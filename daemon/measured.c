@@ -106,7 +106,8 @@ static void profiled_side(const struct sums *sums, const struct wt_profiled_cloc
 	                     .warps_per_sm = -1,
 	                     .tensor_share = -1,
 	                     .dram_bytes_per_ns = -1,
-	                     .clock_mhz = -1};
+	                     .clock_mhz = -1,
+	                     .measured = {.evidence = WT_EVIDENCE_PROFILED}};
 	if (!ret->is_there || !(cycles > 0))
 		return;
 	ret->is_measured = true;
@@ -240,6 +241,20 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 	return wt_store_check(run, code);
 }
 
+/* Rule 5 of analysis/evidence.h: of a collective, the model and `comm` stand, beside others too. */
+static void leave_to_model(struct side *side)
+{
+	*side = (struct side){
+	        .is_there = side->is_there,
+	        .reason = "a collective: SMs that it leaves idle are no idle time of it",
+	        .launches = side->launches,
+	        .time_ns = side->time_ns,
+	        .joint_time_ns = side->joint_time_ns,
+	        .joint_active_sms = -1,
+	        .joint_error_sms = -1,
+	        .measured = {.evidence = side->measured.evidence}};
+}
+
 static int write_config(struct wt_run *run, const struct wt_config *config, struct side *sampled,
                         struct side *profiled)
 {
@@ -248,6 +263,10 @@ static int write_config(struct wt_run *run, const struct wt_config *config, stru
 	bool do_disagree = false;
 	int err = 0;
 
+	if (config->sweep.is_collective) {
+		leave_to_model(sampled);
+		leave_to_model(profiled);
+	}
 	sampled->measured.bound = bound_of(sampled, device);
 	profiled->measured.bound = bound_of(profiled, device);
 	used = wt_evidence_choose(sampled->is_measured ? &sampled->measured : NULL,

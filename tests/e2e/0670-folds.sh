@@ -40,6 +40,21 @@ cp "$run" "$work/again.db"
 "$wavetap" analyze -r "$work/again.db" --csv >"$work/out" 2>&1
 is "$?|$(grep '^measured,' "$work/out" | cut -d, -f3)" "0|0" "analyze derives the same"
 
+# Were one of them a collective, nothing that it leaves idle would be measured idle time of it.
+collective=$(sql "SELECT kernel_id FROM measured JOIN config USING (config_id) WHERE is_used AND straggle_sms > 0 ORDER BY config_id LIMIT 1")
+sqlite3 -batch "$work/again.db" "UPDATE kernel SET name = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL' WHERE kernel_id = $collective"
+"$wavetap" analyze -r "$work/again.db" --csv >"$work/out" 2>&1
+is "$?|$(sqlite3 "$work/again.db" "SELECT count(*) > 0, sum(is_used), count(straggle_sms), count(joint_active_sms), min(reason LIKE 'a collective%')
+  FROM measured JOIN config USING (config_id) WHERE kernel_id = $collective")" "0|1|0|0|0|1" "a collective: nothing of it is measured"
+is "$(sqlite3 "$work/again.db" "SELECT idle_sm_ns, measured_sm_ns, comm_sm_ns > 0, straggle_sm_ns IS NULL, evidence FROM kernel_idle
+  WHERE kernel_id = $collective")" "0|0|1|1|model" "it has comm, and no idle time"
+is "$(sqlite3 "$work/again.db" "SELECT count(*) FROM measured_profile JOIN config USING (config_id) WHERE kernel_id = $collective")" 0 \
+  "nor a profile"
+"$wavetap" ledger --all -r "$work/again.db" --json >"$work/ledger.json"
+is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'residual_sm_ns'), min(value ->> 'comm_sm_ns') > 0
+  FROM json_each(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices')")" "0|1" "and the ledger sums"
+ok "show says why" sh -c "'$wavetap' show -r '$work/again.db' nccl | grep -q 'a collective: SMs that it leaves idle'"
+
 is "$(find "$work/records" -name '*.wtrec' | wc -l)" 2 "program and sampler have a recording each"
 "$wavetap" import -o "$work/imported.db" "$work"/records/*.wtrec >"$work/out" 2>&1
 is "$?" 0 "both are imported"
