@@ -10,6 +10,7 @@
 #define TENSOR_BOUND 0.5
 #define DRAM_BOUND 0.6
 #define ISSUE_BOUND 0.6
+#define ISSUE_LOW 0.3
 
 /* tests/gpu: intervals of one H200, first block to last block 0.6-0.7 us shorter on every launch. */
 #define RAMP_9_0_NS 650.0
@@ -39,9 +40,69 @@ enum wt_bound wt_evidence_bound(double tensor_share, double dram_share, double i
 		return WT_BOUND_MEMORY;
 	if (compute >= 1.0)
 		return WT_BOUND_COMPUTE;
-	if (tensor_share >= 0.0 && dram_share >= 0.0 && issue_share >= 0.0)
+	if (tensor_share >= 0.0 && dram_share >= 0.0 && issue_share >= 0.0 &&
+	    issue_share < ISSUE_LOW)
 		return WT_BOUND_LATENCY;
 	return WT_BOUND_UNKNOWN;
+}
+
+struct wt_evidence_range wt_evidence_within(double value, double error)
+{
+	if (!(value >= 0.0) || !isfinite(value) || !(error >= 0.0))
+		return (struct wt_evidence_range){-1.0, -1.0};
+	return (struct wt_evidence_range){fmax(value - error, 0.0), value + error};
+}
+
+struct wt_evidence_range wt_evidence_of_active(struct wt_evidence_range share, double active_sms,
+                                               double error_sms, double sms)
+{
+	double least = fmin(fmax(active_sms + error_sms, 0.0), sms);
+
+	if (share.least < 0.0 || !(least > 0.0) || !(active_sms >= 0.0) || !(error_sms >= 0.0))
+		return (struct wt_evidence_range){-1.0, -1.0};
+	/* No share of what may be nothing: as large as any. */
+	return (struct wt_evidence_range){
+	        share.least * sms / least,
+	        active_sms > error_sms ? share.most * sms / (active_sms - error_sms) : INFINITY};
+}
+
+/* Why it is not known where all of the range is alike. */
+static const char *reason_of(const struct wt_evidence_pipes *pipes)
+{
+	if (pipes->tensor.least < 0.0 && pipes->dram.least < 0.0 && pipes->issue.least < 0.0)
+		return "no sample of pipes and DRAM met it";
+	if (pipes->tensor.least < 0.0)
+		return "the tensor pipe was not sampled";
+	if (pipes->dram.least < 0.0)
+		return "DRAM was not sampled, or its peak is not known";
+	if (pipes->issue.least < 0.0)
+		return "issue slots were not sampled: arithmetic or latency";
+	return "issue slots neither full nor free: a narrower pipe or latency";
+}
+
+static double end_of(struct wt_evidence_range range, int is_most)
+{
+	return is_most ? range.most : range.least;
+}
+
+/* The classes' borders run along the axes, but for that of the nearer roof, which a corner meets first. */
+enum wt_bound wt_evidence_class(const struct wt_evidence_pipes *pipes, const char **ret_reason)
+{
+	enum wt_bound first =
+	        wt_evidence_bound(pipes->tensor.least, pipes->dram.least, pipes->issue.least);
+
+	for (int corner = 1; corner < 8; corner++) {
+		enum wt_bound other = wt_evidence_bound(end_of(pipes->tensor, corner & 1),
+		                                        end_of(pipes->dram, corner & 2),
+		                                        end_of(pipes->issue, corner & 4));
+
+		if (other != first) {
+			*ret_reason = "its shares are within their errors of a limit";
+			return WT_BOUND_UNKNOWN;
+		}
+	}
+	*ret_reason = first == WT_BOUND_UNKNOWN ? reason_of(pipes) : NULL;
+	return first;
 }
 
 double wt_evidence_dram_peak(int64_t mem_clock_khz, int64_t mem_bus_bits)

@@ -22,7 +22,8 @@
  *    meanwhile are straggle, since no geometry says whose they are.
  * 5. While only collectives run, measured or not, the SMs they leave are `comm`, and nothing measured is taken
  *    for a collective's idle time, beside others either: the model stands.
- * 6. A measurement too coarse for rule 1 may still tell the class: the model then has its form.
+ * 6. A measurement too coarse for rule 1, or for any number, may still tell the class: the model then
+ *    has its form. The class is that of all values within the errors of the shares, or not known.
  *
  * Rates are mean SMs over the kernel's duration, so that any number of launches has rate x time.
  * Pure; any thread.
@@ -47,17 +48,46 @@ enum wt_bound { WT_BOUND_UNKNOWN, WT_BOUND_COMPUTE, WT_BOUND_MEMORY, WT_BOUND_LA
 /* "compute", "memory", "latency"; NULL: unknown. */
 const char *wt_bound_name(enum wt_bound bound);
 
+/* Instructions of warps that an SM issues in a cycle: each of its four schedulers one (Volta and later). */
+#define WT_EVIDENCE_ISSUE_SLOTS 4
+
 /*
  * From shares of the peak while the kernel runs, of SMs that are active; each < 0: not known.
  *   tensor_share       of the active SM-time in which the tensor pipe worked
  *   dram_share         of the device's peak bandwidth
- *   issue_share        of issue slots, if known
+ *   issue_share        of issue slots
  * As in a roofline, but with ceilings that real kernels reach: from 0.5 of the tensor pipe or 0.6 of
- * the issue slots on it is compute, from 0.6 of DRAM memory; both: the one that is further beyond its
- * own. Latency only if all three are known and low: kernels bound by FMA use neither DRAM nor tensor
- * cores, and their wave is not that of a latency-bound one (0.32 of S * T where it would say 0.48).
+ * the issue slots on it is compute, from 0.6 of DRAM memory (Nsight Compute's rule for the speed of
+ * light takes 0.6 of either for the same); both: the one that is further beyond its own. Latency only if
+ * all three are known and low: kernels bound by FMA use neither DRAM nor tensor cores, and their wave is
+ * not that of a latency-bound one (0.32 of S * T where it would say 0.48). For issue slots low is under
+ * 0.3: pipes of half rate (int32 and FP64: 64 a cycle and SM of capability 9.0, CUDA C++ Programming
+ * Guide, "Arithmetic Instructions") are at 0.6 of their peak there. In between it is not known. Narrower
+ * ones (special functions: an eighth), shared memory and L2 are not sampled: what they bound reads latency.
  */
 enum wt_bound wt_evidence_bound(double tensor_share, double dram_share, double issue_share);
+
+/* A share that lies somewhere in it; least < 0: not known. */
+struct wt_evidence_range {
+	double least, most;
+};
+
+struct wt_evidence_pipes {
+	struct wt_evidence_range tensor, dram, issue;
+};
+
+/* From a value and its error (< 0: not known); never below 0. */
+struct wt_evidence_range wt_evidence_within(double value, double error);
+
+/* A share of all SMs' time, of that of the active ones alone: active_sms +- error_sms of sms. */
+struct wt_evidence_range wt_evidence_of_active(struct wt_evidence_range share, double active_sms,
+                                               double error_sms, double sms);
+
+/*
+ * The class if it is the same for all values within the ranges. *ret_reason: why it is not known, static
+ * text; NULL: it is.
+ */
+enum wt_bound wt_evidence_class(const struct wt_evidence_pipes *pipes, const char **ret_reason);
 
 /* Peak DRAM bytes per ns from clock and bus width; 0: not known. */
 double wt_evidence_dram_peak(int64_t mem_clock_khz, int64_t mem_bus_bits);

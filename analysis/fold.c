@@ -42,6 +42,8 @@ int wt_fold_create(const struct wt_fold_options *options, struct wt_fold **ret_f
 		fold->options.split_ns = 200;
 	if (!options->bytes_max)
 		fold->options.bytes_max = (size_t)256 << 20;
+	fold->rows = fold->options;
+	fold->finer = 1;
 	err = fold_normal_init(&fold->normal, FOLD_RHS_COUNT);
 	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++)
 		err = fold_normal_init(&fold->channels[i], 1);
@@ -109,7 +111,8 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 	void *grown;
 
 	if (block->config != FOLD_NONE && block->durations && !fold->is_crowded)
-		bins = fold_bins(&fold->options, block->duration_ns / (double)block->durations);
+		bins = fold->finer *
+		       fold_bins(&fold->options, block->duration_ns / (double)block->durations);
 	grown = fold_room(fold->owner, &fold->owner_room, fold->normal.unknowns + bins,
 	                  sizeof(*fold->owner));
 	if (!grown)
@@ -132,8 +135,7 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size_t count,
                    int64_t start_ns, int64_t end_ns, bool do_count)
 {
-	int err =
-	        fold_segments_build(&fold->segments, &fold->blocks, kernels, count, &fold->options);
+	int err = fold_segments_build(&fold->segments, &fold->blocks, kernels, count, &fold->rows);
 
 	if (err)
 		return err;
@@ -155,7 +157,7 @@ static int prepare(struct wt_fold *fold, const struct wt_fold_kernel *kernels, s
 		if (kernels[i].start_ns > block->last_start_ns) {
 			block->launches++;
 			block->recorded_ns += (double)(kernels[i].end_ns - kernels[i].start_ns);
-			block->busy_ns += (double)fold_busy_ns(&fold->options, &kernels[i]);
+			block->busy_ns += (double)fold_busy_ns(&fold->rows, &kernels[i]);
 			block->last_start_ns = kernels[i].start_ns;
 		}
 	}

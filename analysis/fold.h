@@ -9,7 +9,8 @@
  *
  *     active SMs x length of the sample = sum over bins of unknown x time of overlap
  *
- * Non-negative least squares give the unknowns. Their mean over a configuration's bins, times its
+ * (or bins a third as long, told together, where those explain more: fold_align.c). Non-negative least
+ * squares give the unknowns. Their mean over a configuration's bins, times its
  * duration, is its active SM-time; the bins are its tail profile, finer than the samples.
  *
  * CLOCKS. Samples and kernels have clocks that differ by an offset, which half a microsecond of error
@@ -48,6 +49,7 @@ enum wt_fold_channel {
 	WT_FOLD_WARPS, /* resident warps per SM */
 	WT_FOLD_TENSOR, /* share of time x SMs, 0 to 1 */
 	WT_FOLD_DRAM, /* bytes per ns, of the device */
+	WT_FOLD_ISSUE, /* share of the issue slots of all SMs, 0 to 1 */
 	WT_FOLD_CLOCK, /* SM cycles per ns; weighted by time, not solved for */
 	WT_FOLD_CHANNELS
 };
@@ -129,7 +131,8 @@ struct wt_fold_result {
 	int64_t time_ns; /* of them, by itself */
 	double active_sms, error_sms; /* mean over its duration; 95 of 100 are within the error */
 	double mean[WT_FOLD_CHANNELS],
-	        error[WT_FOLD_CHANNELS]; /* < 0: not known, like the clock's error */
+	        error[WT_FOLD_CHANNELS]; /* < 0: not known, like the clock's error. Of what samples tell:
+	                                  * as a share no channel is more certain than ACTIVE */
 	int64_t joint_time_ns; /* beside others */
 	double joint_active_sms, joint_error_sms; /* of the device, meanwhile; < 0: not known */
 	uint32_t bins;

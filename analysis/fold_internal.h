@@ -5,7 +5,8 @@
  *   fold_normal.c   rows -> normal equations, sparse, growing
  *   fold_matrix.c   normal equations -> compressed rows, with bins merged where data are few
  *   fold_solve.c    non-negative least squares, and many right-hand sides at once
- *   fold_align.c    the offset between the two clocks
+ *   fold_fit.c      what one offset between the two clocks leaves
+ *   fold_align.c    the one that leaves least; bins
  *   fold_solution.c a solution and its errors
  *   fold_result.c   verdicts, what callers read
  *   fold.c          stretches, and the order of it all
@@ -17,7 +18,7 @@
 
 #include "analysis/fold.h"
 
-#define FOLD_SOLVED_CHANNELS 4 /* all before WT_FOLD_CLOCK */
+#define FOLD_SOLVED_CHANNELS 5 /* all before WT_FOLD_CLOCK */
 #define FOLD_PROBES 16 /* a bit each of fold_signs() */
 #define FOLD_STUDENT 2.12 /* 95 of 100, from a variance of that many probes */
 #define FOLD_NOISE 2e-3 /* of a sample, before it is known: share of the SMs */
@@ -204,13 +205,15 @@ struct fold_solution {
 	size_t unknowns, count; /* of the fold, of the matrix */
 	uint32_t *map;
 	double *x[FOLD_SOLVED_CHANNELS];
-	double *bounded; /* ACTIVE, at most all SMs: by it the offset is judged, see fold_align.c */
+	double *bounded; /* ACTIVE, at most all SMs: see fold_result.c; by it the offset is judged, too */
 	double *probe; /* count x (1 + FOLD_PROBES): first the shift */
 	double *own; /* count: diagonal of the matrix */
 };
 
 struct wt_fold {
 	struct wt_fold_options options;
+	struct wt_fold_options rows; /* the same, with ramps as rows leave them out */
+	uint32_t finer; /* bins of rows for each that is told */
 	struct fold_blocks blocks;
 	struct fold_segments segments;
 	struct fold_row row, row_before, row_after;

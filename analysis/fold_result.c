@@ -18,11 +18,13 @@
 #define EXACT 0.005
 /*
  * Kernels that always follow each other meet the samples alike: their noise is APART times what it would be
- * if each were the only one, or more, and what is wrong at the edges of one is made up for by the next. Then
- * LEAK of all SMs' edges, two neighbours' and a little, may be in either. In random order it is 1 or so.
+ * if each were the only one, or more, and what is wrong in one is made up for by another. Then LEAK of all
+ * SMs' edges, two neighbours' and a little, may be in either, and the solution is the bounded one: beyond
+ * all SMs there is none. In random order it is 1 or so, and bounds would be a bias: noise cut off on one side.
  */
 #define APART 3.0
 #define LEAK 1.5
+#define OPEN 0.5 /* of what is known beforehand: an unknown that samples leave as wide is open */
 #define JOINT_SHARE 0.1 /* of its time by itself, below which it is JOINT */
 
 size_t fold_all_bytes(const struct wt_fold *fold)
@@ -84,13 +86,17 @@ void wt_fold_summary(const struct wt_fold *fold, struct wt_fold_summary *ret_sum
 struct mean {
 	const struct wt_fold *fold;
 	double time_ns, sum[FOLD_SOLVED_CHANNELS], shift, probe[FOLD_PROBES];
+	double told_ns, told[FOLD_PROBES]; /* of unknowns that samples tell, by open_square */
+	double open_square; /* mean square of probes from which on an unknown is open */
 	double sigma_factor; /* of its own samples, over that of all */
 	double widest; /* bin of ACTIVE */
+	double bounded; /* sum of ACTIVE, of the bounded solution */
 };
 
 static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
 {
 	const struct fold_solution *solution = &mean->fold->solution;
+	double square = 0;
 
 	mean->time_ns += time_ns;
 	mean->widest = fmax(mean->widest,
@@ -98,9 +104,19 @@ static void add_unknown(struct mean *mean, uint32_t i, double time_ns)
 	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
 		if (solution->x[channel])
 			mean->sum[channel] += time_ns * solution->x[channel][i];
+	mean->bounded += time_ns * solution->bounded[i];
 	mean->shift += time_ns * solution->probe[i * WIDTH];
+	for (size_t k = 0; k < FOLD_PROBES; k++) {
+		double probe = solution->probe[i * WIDTH + 1 + k];
+
+		mean->probe[k] += time_ns * probe;
+		square += probe * probe / FOLD_PROBES;
+	}
+	if (square >= mean->open_square)
+		return;
+	mean->told_ns += time_ns;
 	for (size_t k = 0; k < FOLD_PROBES; k++)
-		mean->probe[k] += time_ns * solution->probe[i * WIDTH + 1 + k];
+		mean->told[k] += time_ns * solution->probe[i * WIDTH + 1 + k];
 }
 
 static void add_block(struct mean *mean, const struct fold_block *block)
@@ -109,20 +125,34 @@ static void add_block(struct mean *mean, const struct fold_block *block)
 	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
 	double factor = sqrt(square) / mean->fold->sigma[WT_FOLD_ACTIVE];
 
+	double wide = mean->fold->options.sm_count / mean->fold->sigma[WT_FOLD_ACTIVE];
+	uint32_t bins =
+	        solution->map[block->first + block->bins - 1] - solution->map[block->first] + 1;
+
 	if (factor > mean->sigma_factor)
 		mean->sigma_factor = factor;
+	mean->open_square = OPEN * OPEN * wide * wide * bins;
 	for (uint32_t u = block->first; u < block->first + block->bins; u++)
 		add_unknown(mean, solution->map[u], mean->fold->normal.time_ns[u]);
 }
 
+/*
+ * What samples leave open is as wide as the device, by ACTIVE's noise, and launches that differ are told by
+ * their active SMs: of another channel's noise that would say nothing. Its error is that of what samples
+ * tell; it is no more certain than active SMs are, by their error, which whoever uses it has to heed.
+ */
 static double error_of(const struct mean *mean, int channel)
 {
+	bool is_told = channel != WT_FOLD_ACTIVE && mean->told_ns > 0;
+	const double *probe = is_told ? mean->told : mean->probe;
 	double square = 0, noise, shift;
 
 	for (size_t k = 0; k < FOLD_PROBES; k++)
-		square += mean->probe[k] * mean->probe[k];
-	noise = FOLD_STUDENT * mean->fold->sigma[channel] * mean->sigma_factor *
-	        sqrt(square / FOLD_PROBES) / mean->time_ns;
+		square += probe[k] * probe[k];
+	noise = FOLD_STUDENT * mean->fold->sigma[channel] * sqrt(square / FOLD_PROBES) /
+	        (is_told ? mean->told_ns : mean->time_ns);
+	if (!is_told)
+		noise *= mean->sigma_factor;
 	shift = channel == WT_FOLD_ACTIVE ? mean->shift * align_error_ns(mean->fold) / mean->time_ns
 	                                  : 0;
 	return sqrt(noise * noise + shift * shift);
@@ -152,9 +182,10 @@ static double leak_of(const struct mean *mean, const struct fold_block *block)
 }
 
 /* With what no number of samples makes better. */
-static double whole_error(const struct mean *mean, int channel, double launch_ns, double leak)
+static double whole_error(const struct mean *mean, int channel, double value, double launch_ns,
+                          double leak)
 {
-	double noise = error_of(mean, channel), value = mean->sum[channel] / mean->time_ns;
+	double noise = error_of(mean, channel);
 	bool is_active = channel == WT_FOLD_ACTIVE;
 	double edge = (is_active ? mean->widest : value) * EDGE_NS / launch_ns;
 	double others =
@@ -202,7 +233,7 @@ static void add_joint(const struct wt_fold *fold, uint32_t config, struct mean *
 
 static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *result)
 {
-	struct mean mean = {.fold = fold, .sigma_factor = 1};
+	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
 
 	add_joint(fold, config, &mean);
 	result->joint_time_ns = (int64_t)mean.time_ns;
@@ -213,16 +244,23 @@ static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_
 	}
 }
 
-/* Of its time, what samples with the channel saw. */
-static double seen_share(const struct wt_fold *fold, const struct fold_block *block, int channel)
+/*
+ * Mean of a channel over the time that samples with it saw: what they did not see is not 0. *ret_share:
+ * how much of the block's time that is.
+ */
+static double seen_mean(const struct fold_block *block, const struct wt_fold *fold, int channel,
+                        double *ret_share)
 {
-	double seen_ns = 0, all_ns = 0;
+	const struct fold_normal *normal = channel ? &fold->channels[channel] : &fold->normal;
+	double seen_ns = 0, all_ns = 0, sum = 0;
 
 	for (uint32_t u = block->first; u < block->first + block->bins; u++) {
 		all_ns += fold->normal.time_ns[u];
-		seen_ns += channel ? fold->channels[channel].time_ns[u] : fold->normal.time_ns[u];
+		seen_ns += normal->time_ns[u];
+		sum += normal->time_ns[u] * fold->solution.x[channel][fold->solution.map[u]];
 	}
-	return all_ns > 0 ? seen_ns / all_ns : 0;
+	*ret_share = all_ns > 0 ? seen_ns / all_ns : 0;
+	return seen_ns > 0 ? sum / seen_ns : 0;
 }
 
 /* By how much the recorded time of a block exceeds that without ramps. */
@@ -231,30 +269,54 @@ static double stretch_of(const struct fold_block *block)
 	return block->busy_ns > 0 ? block->recorded_ns / block->busy_ns : 1;
 }
 
+static uint32_t solved_bins(const struct wt_fold *fold, const struct fold_block *block)
+{
+	return fold->solution.map[block->first + block->bins - 1] -
+	       fold->solution.map[block->first] + 1;
+}
+
+/* As many as were asked for, or as there are. */
+static uint32_t told_bins(const struct wt_fold *fold, const struct fold_block *block)
+{
+	uint32_t solved = solved_bins(fold, block), wanted = solved;
+
+	if (block->launches)
+		wanted = fold_bins(&fold->options, block->recorded_ns / (double)block->launches);
+	return wanted < solved ? wanted : solved;
+}
+
 static void own_result(const struct wt_fold *fold, const struct fold_block *block,
                        struct wt_fold_result *result)
 {
-	struct mean mean = {.fold = fold, .sigma_factor = 1};
-	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns, seen;
+	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
+	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns;
 	double leak;
 
 	add_block(&mean, block);
 	leak = mean.time_ns > 0 ? leak_of(&mean, block) : 0;
+	if (leak > 0)
+		mean.sum[WT_FOLD_ACTIVE] = mean.bounded;
 	mean.time_ns *= stretch;
+	mean.told_ns *= stretch;
 	launch_ns = mean.time_ns;
-	result->bins = fold->solution.map[block->first + block->bins - 1] -
-	               fold->solution.map[block->first] + 1;
+	result->bins = told_bins(fold, block);
 	result->time_ns = (int64_t)mean.time_ns;
 	if (mean.time_ns <= 0)
 		return;
 	if (block->launches)
 		launch_ns = mean.time_ns / (double)block->launches;
-	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++)
-		if (fold->solution.x[channel] && (seen = seen_share(fold, block, channel)) > 0.01) {
-			result->mean[channel] = mean.sum[channel] / mean.time_ns;
-			result->error[channel] =
-			        whole_error(&mean, channel, launch_ns, leak) / sqrt(seen);
-		}
+	for (int channel = 0; channel < FOLD_SOLVED_CHANNELS; channel++) {
+		double value, seen;
+
+		if (!fold->solution.x[channel])
+			continue;
+		value = seen_mean(block, fold, channel, &seen) / stretch;
+		if (seen <= 0.01)
+			continue;
+		result->mean[channel] = value;
+		result->error[channel] =
+		        whole_error(&mean, channel, value, launch_ns, leak) / sqrt(seen);
+	}
 	if (block->clock_ns > 0)
 		result->mean[WT_FOLD_CLOCK] = block->clock_sum / block->clock_ns;
 	result->active_sms = result->mean[WT_FOLD_ACTIVE];
@@ -290,29 +352,19 @@ void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_
 		ret_result->verdict = WT_FOLD_JOINT;
 }
 
-/* A bin of the solution, and its error. */
-static void bin_of(const struct wt_fold *fold, const struct fold_block *block, uint32_t i,
-                   double *ret_active, double *ret_error)
-{
-	struct mean mean = {.fold = fold, .sigma_factor = 1};
-	double square = block->square_weight > 0 ? block->square_sum / block->square_weight : 0;
-	double factor = sqrt(square) / fold->sigma[WT_FOLD_ACTIVE];
-
-	add_unknown(&mean, i, 1);
-	if (factor > 1)
-		mean.sigma_factor = factor;
-	*ret_active = fold->solution.x[WT_FOLD_ACTIVE][i];
-	*ret_error = error_of(&mean, WT_FOLD_ACTIVE);
-}
-
-/* Bins of the solution leave the ramps out; those that are told have them. */
+/*
+ * Bins of the solution may be finer than those that are told, and leave the ramps out, where nothing is
+ * active. Here positions are in bins of the solution, from the beginning of what was recorded.
+ */
 void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active_sms,
                      double *error_sms)
 {
 	const struct fold_blocks *blocks = &fold->blocks;
 	const struct fold_block *block;
-	uint32_t first, bins;
-	double stretch, ramp;
+	struct mean whole = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
+	uint32_t first, bins, told;
+	double ramp, width;
+	bool is_bounded;
 
 	if (config >= blocks->configs || blocks->of_config[config] == FOLD_NONE)
 		return;
@@ -320,22 +372,25 @@ void wt_fold_profile(const struct wt_fold *fold, uint32_t config, double *active
 	if (!is_solved(fold, block))
 		return;
 	first = fold->solution.map[block->first];
-	bins = fold->solution.map[block->first + block->bins - 1] - first + 1;
-	stretch = stretch_of(block);
-	ramp = (stretch - 1) / 2 * bins; /* in bins of the solution */
-	for (uint32_t to = 0; to < bins; to++)
-		active_sms[to] = error_sms[to] = 0;
-	for (uint32_t from = 0; from < bins; from++) {
-		double active, error;
+	bins = solved_bins(fold, block);
+	told = told_bins(fold, block);
+	ramp = (stretch_of(block) - 1) / 2 * bins;
+	width = (bins + 2 * ramp) / told;
+	add_block(&whole, block);
+	is_bounded = whole.time_ns > 0 && leak_of(&whole, block) > 0;
+	for (uint32_t to = 0; to < told; to++) {
+		struct mean mean = {
+		        .fold = fold, .sigma_factor = whole.sigma_factor, .open_square = INFINITY};
 
-		bin_of(fold, block, first + from, &active, &error);
-		for (uint32_t to = 0; to < bins; to++) {
-			double begin = fmax(from + ramp, to * stretch);
-			double end = fmin(from + 1 + ramp, (to + 1) * stretch);
-			double part = fmax(0, end - begin) / stretch;
+		for (uint32_t from = 0; from < bins; from++) {
+			double begin = fmax(from + ramp, to * width);
+			double end = fmin(from + 1 + ramp, (to + 1) * width);
 
-			active_sms[to] += part * active;
-			error_sms[to] += part * error;
+			if (end > begin)
+				add_unknown(&mean, first + from, (end - begin) / width);
 		}
+		mean.time_ns = 1;
+		active_sms[to] = is_bounded ? mean.bounded : mean.sum[WT_FOLD_ACTIVE];
+		error_sms[to] = error_of(&mean, WT_FOLD_ACTIVE);
 	}
 }

@@ -41,8 +41,8 @@ void fold_solution_fini(struct fold_solution *solution)
 
 /* ---- solving */
 
-/* Fewer bins where few samples saw the block. */
-static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
+/* Fewer bins where few samples saw the block. each: of the block's are one at least. */
+static int make_map(const struct wt_fold *fold, uint32_t each, struct fold_solution *solution)
 {
 	double length_ns = fold->samples ? fold->sample_ns / (double)fold->samples : 1;
 	size_t next = 0;
@@ -55,8 +55,8 @@ static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
 		const struct fold_block *block = &fold->blocks.all[fold->owner[u]];
 		int64_t bins = (int64_t)(block->time_ns / length_ns / SAMPLES_PER_BIN);
 
-		if (bins > block->bins)
-			bins = block->bins;
+		if (bins > block->bins / each)
+			bins = block->bins / each;
 		if (bins < 1)
 			bins = 1;
 		for (int64_t bin = 0; bin < block->bins; bin++)
@@ -69,10 +69,10 @@ static int make_map(const struct wt_fold *fold, struct fold_solution *solution)
 
 /* The old solution, where it has the unknown; else 0. */
 static void warm_start(const struct fold_solution *old, const struct fold_solution *solution,
-                       int channel, double *x)
+                       const double *old_x, double *x)
 {
 	for (size_t u = 0; u < solution->unknowns && u < old->unknowns; u++)
-		x[solution->map[u]] = old->x[channel] ? old->x[channel][old->map[u]] : 0;
+		x[solution->map[u]] = old_x ? old_x[old->map[u]] : 0;
 }
 
 /* b of a channel, merged. */
@@ -158,6 +158,22 @@ static void explain(struct wt_fold *fold, const struct fold_solution *solution, 
 		        fold->normal.time_ns[u] * solution->x[WT_FOLD_ACTIVE][solution->map[u]];
 }
 
+/* ACTIVE, at most all SMs; *x: the same. First, since within bounds a minimum is sharper. */
+static int solve_within(const struct wt_fold *fold, const struct fold_matrix *matrix,
+                        const double *b, double tolerance, struct fold_solution *solution,
+                        double *x)
+{
+	int err;
+
+	solution->bounded = malloc((solution->count + 1) * sizeof(*x));
+	if (!solution->bounded)
+		return -ENOMEM;
+	warm_start(&fold->solution, solution, fold->solution.bounded, x);
+	err = fold_solve_bounded(matrix, b, fold->options.sm_count, tolerance, x);
+	memcpy(solution->bounded, x, solution->count * sizeof(*x));
+	return err;
+}
+
 static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
                          const double *prior, double tolerance, struct fold_solution *solution,
                          int channel)
@@ -169,10 +185,14 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 
 	solution->x[channel] = x;
 	if (!err) {
-		warm_start(&fold->solution, solution, channel, x);
 		take_rhs(fold, solution, (size_t)channel, b);
-		err = fold_solve_bounded(matrix, b, INFINITY, tolerance, x);
+		if (channel == WT_FOLD_ACTIVE)
+			err = solve_within(fold, matrix, b, tolerance, solution, x);
+		else
+			warm_start(&fold->solution, solution, fold->solution.x[channel], x);
 	}
+	if (!err)
+		err = fold_solve_bounded(matrix, b, INFINITY, tolerance, x);
 	if (!err) {
 		left = left_of(matrix, prior, b, x, fold->busy_square[channel],
 		               b + solution->count);
@@ -182,17 +202,8 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 		        channel == WT_FOLD_ACTIVE ? fold->busy : fold->channel_busy[channel], left,
 		        free_count);
 	}
-	if (!err && channel == WT_FOLD_ACTIVE) {
+	if (!err && channel == WT_FOLD_ACTIVE)
 		explain(fold, solution, left);
-		solution->bounded = malloc((solution->count + 1) * sizeof(*x));
-		if (!solution->bounded)
-			err = -ENOMEM;
-		else
-			memcpy(solution->bounded, x, solution->count * sizeof(*x));
-		if (!err)
-			err = fold_solve_bounded(matrix, b, fold->options.sm_count, tolerance,
-			                         solution->bounded);
-	}
 	free(b);
 	return err;
 }
@@ -279,22 +290,50 @@ static int solve_errors(struct wt_fold *fold, const struct fold_matrix *matrix, 
 	return err;
 }
 
-/* By the samples that have the channel. */
+/* A channel of one solution, in the bins of another. */
+static int spread_channel(const struct wt_fold *fold, const struct fold_solution *from, int channel,
+                          struct fold_solution *to)
+{
+	double *x = calloc(2 * to->count + 1, sizeof(*x)), *time_ns = x + to->count;
+
+	if (!x)
+		return -ENOMEM;
+	for (size_t u = 0; u < to->unknowns; u++) {
+		x[to->map[u]] += fold->normal.time_ns[u] * from->x[channel][from->map[u]];
+		time_ns[to->map[u]] += fold->normal.time_ns[u];
+	}
+	for (size_t i = 0; i < to->count; i++)
+		x[i] = time_ns[i] > 0 ? x[i] / time_ns[i] : 0;
+	to->x[channel] = x;
+	return 0;
+}
+
+/*
+ * By the samples that have the channel: fewer, and no bound holds what they say. So with bins as they are
+ * told, no finer ones.
+ */
 static int solve_other(struct wt_fold *fold, double tolerance, struct fold_solution *solution,
                        int channel)
 {
-	double *prior = malloc((solution->count + 1) * sizeof(*prior));
+	struct fold_solution coarse = {0};
 	struct fold_matrix matrix = {0};
-	int err = prior ? 0 : -ENOMEM;
+	double *prior = NULL;
+	int err = make_map(fold, fold->finer, &coarse);
 
 	if (!err)
-		err = fold_matrix_init(&matrix, &fold->channels[channel], solution->map,
-		                       solution->count);
+		err = fold_matrix_init(&matrix, &fold->channels[channel], coarse.map, coarse.count);
 	if (!err) {
-		add_prior(fold, solution, &matrix, prior);
-		err = solve_channel(fold, &matrix, prior, tolerance, solution, channel);
+		prior = malloc((coarse.count + 1) * sizeof(*prior));
+		err = prior ? 0 : -ENOMEM;
 	}
+	if (!err) {
+		add_prior(fold, &coarse, &matrix, prior);
+		err = solve_channel(fold, &matrix, prior, tolerance, &coarse, channel);
+	}
+	if (!err)
+		err = spread_channel(fold, &coarse, channel, solution);
 	fold_matrix_fini(&matrix);
+	fold_solution_fini(&coarse);
 	free(prior);
 	return err;
 }
@@ -306,7 +345,7 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 	double floor = 1e-5 * fold->options.sm_count *
 	               (fold->samples ? fold->sample_ns / (double)fold->samples : 1);
 	double *prior = NULL, tolerance = with_errors ? TOLERANCE : ROUGH_TOLERANCE;
-	int err = make_map(fold, &solution);
+	int err = make_map(fold, 1, &solution);
 
 	if (!err)
 		err = fold_matrix_init(&matrix, &fold->normal, solution.map, solution.count);

@@ -1,7 +1,7 @@
 # analysis/local.mk: numbers from records. Programs that link it need -lm.
 noinst_LIBRARIES += libwtanalysis.a
 libwtanalysis_a_SOURCES = \
-	analysis/derive.c analysis/derive.h \
+	analysis/cost.c analysis/cost.h analysis/derive.c analysis/derive.h \
 	analysis/link.c analysis/link.h analysis/link_calls.c \
 	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
 	analysis/link_order.c analysis/map.c analysis/map.h \
@@ -11,7 +11,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
 	analysis/evidence.c analysis/evidence.h analysis/profiled.c analysis/profiled.h \
-	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_internal.h \
+	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_fit.c analysis/fold_fit.h analysis/fold_internal.h \
 	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
 	analysis/fold_solution.c analysis/fold_solve.c \
 	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
@@ -21,11 +21,13 @@ libwtanalysis_a_SOURCES = \
 	analysis/steps_judge.c analysis/steps_level.c \
 	analysis/sweep.c analysis/sweep.h analysis/waits.c analysis/waits.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
-analysis_tests = tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
+analysis_tests = tests/unit/test_cost tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
 	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_profiled tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
 	tests/unit/test_sweep tests/unit/test_waits tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
+tests_unit_test_cost_SOURCES = tests/unit/test_cost.c tests/tap.h
+tests_unit_test_cost_LDADD = libwtanalysis.a -lm
 tests_unit_test_evidence_SOURCES = tests/unit/test_evidence.c tests/tap.h
 tests_unit_test_evidence_LDADD = libwtanalysis.a -lm
 tests_unit_test_kernel_class_SOURCES = tests/unit/test_kernel_class.c tests/tap.h

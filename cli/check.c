@@ -84,7 +84,7 @@ static const char have_sql[] = "SELECT count(*), (SELECT group_concat(name || ' 
                                "pragma_table_info(?2)) FROM sqlite_schema "
                                "WHERE type = ?1 AND name = ?2";
 
-/* What versions 1 and 2 had not, or had otherwise. */
+/* What earlier versions had not, or had otherwise. */
 static bool is_of_later_version(const struct wt_check *check, const char *name)
 {
 	static const char *const names[] = {
@@ -95,10 +95,12 @@ static bool is_of_later_version(const struct wt_check *check, const char *name)
 	};
 	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
+	if (!check->has_extremes && !strcmp(name, "sm_bucket"))
+		return true;
 	for (size_t i = 0; !check->has_measured && i < count; i++)
 		if (!strcmp(name, names[i]))
 			return true;
-	return false;
+	return !check->has_classes && (!strcmp(name, "measured") || !strcmp(name, "config_idle"));
 }
 
 static bool is_of_measuring(const char *table)
@@ -113,12 +115,20 @@ static bool is_of_measuring(const char *table)
 	return false;
 }
 
-/* Files made before ranges were recorded have nothing of them. */
+/* Files made before ranges, or wavetap's own cost, were recorded have nothing of them. */
 static bool is_added_later(sqlite3 *db, const char *name)
 {
+	bool is_of_cost =
+	        !strcmp(name, "own_cost") || !strcmp(name, "hook_time") || !strcmp(name, "cost");
+
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (is_of_cost)
+		return !wt_db_int(db,
+		                  "SELECT count(*) FROM sqlite_schema WHERE name IN ('own_cost', "
+		                  "'hook_time', 'cost')",
+		                  1);
 	return is_of_ranges && !wt_db_int(db,
 	                                  "SELECT count(*) FROM sqlite_schema WHERE name = 'range' "
 	                                  "OR name LIKE 'range\\_%' ESCAPE '\\'",
@@ -261,7 +271,8 @@ static int check_query(struct wt_check *check, const struct wt_check_query *quer
 
 typedef int check_fn(struct wt_check *check);
 static check_fn *const checks[] = {check_integrity,  check_schema,   check_text,
-                                   wt_check_kernels, wt_check_calls, wt_check_samples};
+                                   wt_check_kernels, wt_check_calls, wt_check_samples,
+                                   wt_check_bounds};
 #define CHECK_COUNT ((int)(sizeof(checks) / sizeof(checks[0])))
 
 int wt_check_count(void)
@@ -310,6 +321,8 @@ int wt_check_run(struct wt_check *check)
 	sqlite3_progress_handler(check->db, PROGRESS_STEPS, on_progress, check);
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
 	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
+	check->has_extremes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
+	check->has_classes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

@@ -4,6 +4,7 @@
  *	check.c       the order of the checks; SQLite's own, the schema, text
  *	check_sql.c   checks that are one query: references, times, books
  *	check_samples.c  samples: chunks, and what they sum to
+ *	check_measured.c  measured numbers: can they be?
  *	check_rows.c  one pass over the kernels and one over the calls: counters, rollups, order
  *
  * All of it reads within one transaction, so that a file that is being written is seen as it was
@@ -29,6 +30,8 @@ struct wt_check {
 	sqlite3 *db;
 	bool is_live; /* some process is still being recorded */
 	bool has_measured; /* of version 3 or later: alone_ns, beside_ns, `measured` */
+	bool has_extremes; /* of version 4 or later: the last columns of sm_bucket */
+	bool has_classes; /* of version 4 or later: shares of issue slots, waves of classes */
 	bool has_shares; /* the file is of version 2 or later: kernel_share, sweep, comm_sm_ns */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);
@@ -78,5 +81,6 @@ extern const int wt_check_query_count;
 int wt_check_kernels(struct wt_check *check);
 int wt_check_calls(struct wt_check *check);
 int wt_check_samples(struct wt_check *check);
+int wt_check_bounds(struct wt_check *check);
 
 #endif /* WT_CLI_CHECK_H */

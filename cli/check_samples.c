@@ -15,6 +15,10 @@
 
 #define BUCKET_NS INT64_C(10000000)
 #define TOLERANCE 1e-9
+#define EXTREMES "busy_ns, extremes_ns, min_share_ns, max_share_ns"
+#define BUCKET_SQL(extremes)                                                                       \
+	"SELECT sampled_ns, samples, active_avg, " extremes                                        \
+	" FROM sm_bucket WHERE device_id = ?1 AND start_ns = ?2"
 
 struct samples {
 	struct wt_check *check;
@@ -24,11 +28,26 @@ struct samples {
 	int64_t bucket_ns; /* the bucket that is being summed; INT64_MIN: none */
 	int64_t sampled_ns, count;
 	double active; /* share x ns */
+	double busy_ns, extremes_ns, min_ns, max_ns; /* least and most active SM: share x ns */
 	int64_t buckets; /* that were summed */
 	int64_t wrong, first_wrong_ns;
 	int64_t end_ns; /* of the last chunk of this device */
 	int64_t chunks_bad, first_bad, unordered, first_unordered;
 };
+
+/* Sums for means of the least and most active SM; a bucket that an older wavetapd made has none. */
+static bool are_extremes_good(const struct samples *s)
+{
+	const double want[] = {s->busy_ns, s->extremes_ns, s->min_ns, s->max_ns};
+
+	if (sqlite3_column_type(s->bucket_row, 3) == SQLITE_NULL)
+		return true;
+	for (int i = 0; i < 4; i++)
+		if (!(fabs(sqlite3_column_double(s->bucket_row, 3 + i) - want[i]) <=
+		      TOLERANCE * BUCKET_NS))
+			return false;
+	return true;
+}
 
 static int compare_bucket(struct samples *s)
 {
@@ -43,7 +62,8 @@ static int compare_bucket(struct samples *s)
 	is_good = code == SQLITE_ROW && sqlite3_column_int64(s->bucket_row, 0) == s->sampled_ns &&
 	          sqlite3_column_int64(s->bucket_row, 1) == s->count &&
 	          fabs(sqlite3_column_double(s->bucket_row, 2) -
-	               s->active / (double)s->sampled_ns) <= TOLERANCE;
+	               s->active / (double)s->sampled_ns) <= TOLERANCE &&
+	          are_extremes_good(s);
 	sqlite3_reset(s->bucket_row);
 	s->buckets++;
 	if (!is_good && !s->wrong++)
@@ -57,8 +77,20 @@ static int begin_bucket(struct samples *s, int64_t bucket_ns)
 
 	s->bucket_ns = bucket_ns;
 	s->sampled_ns = s->count = 0;
-	s->active = 0;
+	s->active = s->busy_ns = s->extremes_ns = s->min_ns = s->max_ns = 0;
 	return err;
+}
+
+static void add_extremes(struct samples *s, const struct wt_sample *sample, double ns)
+{
+	if (sample->active_avg == 0)
+		return;
+	s->busy_ns += ns;
+	if (sample->active_min < 0 || sample->active_max < 0)
+		return;
+	s->extremes_ns += ns;
+	s->min_ns += ns * (double)sample->active_min / sample->elapsed_cycles;
+	s->max_ns += ns * (double)sample->active_max / sample->elapsed_cycles;
 }
 
 static int add_sample(struct samples *s, const struct wt_sample *sample)
@@ -79,6 +111,7 @@ static int add_sample(struct samples *s, const struct wt_sample *sample)
 		s->count += i == first;
 		s->active += (double)(until_ns - from_ns) * (double)sample->active_avg /
 		             sample->elapsed_cycles;
+		add_extremes(s, sample, (double)(until_ns - from_ns));
 	}
 	return err;
 }
@@ -181,12 +214,11 @@ int wt_check_samples(struct wt_check *check)
 	s.samples = malloc(WT_SAMPLES_MAX * sizeof(*s.samples));
 	err = s.samples ? 0 : -ENOMEM;
 	if (!err)
-		err = wt_check_code(
-		        check,
-		        sqlite3_prepare_v2(check->db,
-		                           "SELECT sampled_ns, samples, active_avg FROM "
-		                           "sm_bucket WHERE device_id = ?1 AND start_ns = ?2",
-		                           -1, &s.bucket_row, NULL));
+		err = wt_check_code(check,
+		                    sqlite3_prepare_v2(check->db,
+		                                       check->has_extremes ? BUCKET_SQL(EXTREMES)
+		                                                           : BUCKET_SQL("NULL"),
+		                                       -1, &s.bucket_row, NULL));
 	if (!err)
 		err = check_chunks(&s);
 	is_all_there = wt_db_int(check->db,

@@ -83,6 +83,8 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(measured_profile, config_id, config_id, measured),
         REFERENCE(profile_launch, launch_seq, process_id, proc),
         REFERENCE(profile_count, process_id, process_id, proc),
+        REFERENCE(own_cost, process_id, process_id, proc),
+        REFERENCE(hook_time, low_ns, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e LEFT JOIN " GRAPH_LAUNCHES
          " WHERE launch_seq IS NOT NULL AND g.s IS NULL AND NOT (graph_id IS NULL AND EXISTS "
@@ -168,6 +170,10 @@ const struct wt_check_query wt_check_queries[] = {
          "SELECT count(*), 'process_id ' || min(process_id) FROM proc LEFT JOIN (SELECT "
          "process_id, count(*) AS n FROM profile_launch GROUP BY 1) USING (process_id) LEFT JOIN "
          "profile_count USING (process_id) WHERE ifnull(n, 0) <> ifnull(stored, 0)"},
+        {"books", "own_cost", "timed launches and their histogram differ",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM own_cost LEFT JOIN (SELECT "
+         "process_id, sum(launches) AS n FROM hook_time GROUP BY 1) USING (process_id) WHERE "
+         "ifnull(n, 0) <> launches_timed"},
         {"measured", "measured",
          "what SMs did does not sum to the SMs of the device, or is negative",
          "SELECT count(*), 'config_id ' || min(config_id) FROM measured JOIN config USING "

@@ -123,6 +123,20 @@ static void add_device(struct wt_table *table, const struct wt_ledger_device *de
 	wt_table_add_string(table, NULL, "");
 }
 
+/* Lines without kernels would read as idle; SM activity needs none. */
+static int print_samples_alone(const struct wt_ledger_view *view)
+{
+	struct wt_text_terminal terminal;
+	int rc;
+
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
+	rc = wt_sm_activity_print(stdout, &terminal, view->run.db, &view->ledger);
+	if (!rc)
+		wt_ledger_print_samples_alone(stdout, &terminal, &view->losses);
+	return wt_cli_output_result(rc);
+}
+
 static int print_text(const struct wt_ledger_view *view)
 {
 	struct wt_top_unit unit =
@@ -298,12 +312,14 @@ static int run_ledger(void *opaque, int operand_count, char **operands)
 		             "ledger; gaps and top select kernels");
 		code = WT_EXIT_NO_DATA;
 	}
+	view.takes_samples = !values->is_json && !values->is_csv;
 	if (!code)
 		code = wt_ledger_open(values->run, &select, &view);
 	if (!code)
-		code = values->is_json  ? print_json(&view)
-		       : values->is_csv ? print_csv(&view)
-		                        : print_text(&view);
+		code = view.ledger.is_samples_alone ? print_samples_alone(&view)
+		       : values->is_json            ? print_json(&view)
+		       : values->is_csv             ? print_csv(&view)
+		                                    : print_text(&view);
 	wt_ledger_close(&view);
 	wt_select_fini(&select);
 	return code;

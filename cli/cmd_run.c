@@ -34,7 +34,7 @@
 #define SUMMARY_ROWS 3
 
 struct run_values {
-	const char *name, *dir, *record, *sample, *profile;
+	const char *name, *dir, *record, *sample, *profile, *budget;
 	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
@@ -54,6 +54,8 @@ static const struct wt_option run_options[] = {
          "measure SM activity beside it, every T (50us) or as often as is cheap: auto"},
         {"profile", 0, WT_OPTION_TEXT, "N", offsetof(struct run_values, profile), NULL,
          "measure N launches of each configuration exactly: 12 ms each, none beside it"},
+        {"budget", 0, WT_OPTION_TEXT, "PCT", offsetof(struct run_values, budget), NULL,
+         "no more kernel records once recording costs more than PCT % of the time"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct run_values, is_quiet), NULL,
          "no summary"},
         {0},
@@ -70,7 +72,7 @@ struct run_setup {
 	char keep_text[256];
 	struct wt_keep keep;
 	char record_dir[WT_PATH_BYTES];
-	const char *environment[12][2];
+	const char *environment[13][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -184,9 +186,10 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 /* Before the program starts: a typing error must not cost a run. */
 static int check_measurements(const struct run_values *values)
 {
-	const char *given = getenv("WAVETAP_SAMPLE");
+	const char *given = getenv("WAVETAP_SAMPLE"), *profile = getenv("WAVETAP_PROFILE");
+	const char *budget = getenv("WAVETAP_BUDGET");
 	uint32_t launches;
-	uint64_t ns;
+	uint64_t ns, ppm;
 
 	if (!values->sample && given && wt_sampling_parse(given, &ns))
 		return wt_cli_usage_error("run", "WAVETAP_SAMPLE: \"%s\" is not " WT_SAMPLING_FORM,
@@ -198,7 +201,26 @@ static int check_measurements(const struct run_values *values)
 		return wt_cli_usage_error("run",
 		                          "--profile: \"%s\" is not a number of launches up to %u",
 		                          values->profile, WT_PROFILE_LAUNCHES_MAX);
+	if (values->budget && (!values->budget[0] || wt_budget_parse(values->budget, &ppm)))
+		return wt_cli_usage_error("run", "--budget: \"%s\" is not " WT_BUDGET_FORM,
+		                          values->budget);
+	if (!values->budget && budget && wt_budget_parse(budget, &ppm))
+		return wt_cli_usage_error("run", "WAVETAP_BUDGET: \"%s\" is not " WT_BUDGET_FORM,
+		                          budget);
+	if (!values->profile && profile && profile[0] && wt_profile_parse(profile, &launches))
+		return wt_cli_usage_error(
+		        "run", "WAVETAP_PROFILE: \"%s\" is not a number of launches up to %u",
+		        profile, WT_PROFILE_LAUNCHES_MAX);
 	return WT_EXIT_FINE;
+}
+
+/* By the option, or by a variable that the program inherits. */
+static bool is_profile_wanted(const struct run_values *values)
+{
+	const char *profile = values->profile ? values->profile : getenv("WAVETAP_PROFILE");
+	uint32_t launches = 0;
+
+	return profile && !wt_profile_parse(profile, &launches) && launches;
 }
 
 static int make_setup(const struct run_values *values, struct run_setup *setup)
@@ -254,16 +276,20 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		setup->environment[count][0] = "WAVETAP_RECORD";
 		setup->environment[count++][1] = setup->record_dir;
 	}
-	sample = values->sample        ? values->sample
-	         : sample && sample[0] ? sample
-	         : values->profile     ? "off" /* it wants the device's counters for itself */
-	                               : "auto";
+	sample = values->sample              ? values->sample
+	         : sample && sample[0]       ? sample
+	         : is_profile_wanted(values) ? "off" /* it wants the device's counters for itself */
+	                                     : "auto";
 	setup->environment[count][0] = "WAVETAP_SAMPLE";
 	setup->environment[count++][1] = sample;
 	setup->is_sampled = !wt_sampling_parse(sample, &interval_ns) && interval_ns;
 	if (values->profile) {
 		setup->environment[count][0] = "WAVETAP_PROFILE";
 		setup->environment[count++][1] = values->profile;
+	}
+	if (values->budget) {
+		setup->environment[count][0] = "WAVETAP_BUDGET";
+		setup->environment[count++][1] = values->budget;
 	}
 	return WT_EXIT_FINE;
 }

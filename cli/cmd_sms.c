@@ -286,6 +286,8 @@ static int print_device(const struct wt_ledger_view *view, const struct wt_sms *
 		wt_phrase_end(&line);
 	if (wt_rates_say_profiled(&line, &measured->profiled))
 		wt_phrase_end(&line);
+	if (ledger->is_samples_alone)
+		return 0;
 	return print_model(device, &sms->devices[at], measured, terminal);
 }
 
@@ -344,7 +346,10 @@ static int print_text(const struct wt_ledger_view *view, const struct wt_sms *sm
 		wt_phrase_add(&line, "%s", WT_SMS_NEEDS_SAMPLES);
 	wt_phrase_add(&line, "%s", WT_SMS_NO_SINGLE);
 	wt_phrase_end(&line);
-	wt_ledger_print_losses(stdout, terminal, &view->ledger, &view->losses);
+	if (view->ledger.is_samples_alone)
+		wt_ledger_print_samples_alone(stdout, terminal, &view->losses);
+	else
+		wt_ledger_print_losses(stdout, terminal, &view->ledger, &view->losses);
 	return 0;
 }
 
@@ -369,12 +374,16 @@ static int show(const struct sms_values *values, int64_t width_ns, struct wt_sel
 	struct wt_ledger_view view = {0};
 	struct wt_sms sms = {0};
 	const struct wt_ledger_observer observer = {.gap = on_gap, .slice = on_slice, .arg = &sms};
-	int code = wt_ledger_open_observed(values->run, select, &observer, &view);
 	struct wt_text_terminal terminal = {0};
+	int code;
 
+	view.takes_samples = true;
+	code = wt_ledger_open_observed(values->run, select, &observer, &view);
 	if (!code) {
-		int rc =
-		        sms.is_out_of_memory || sms.count != view.ledger.device_count ? -ENOMEM : 0;
+		int rc = sms.is_out_of_memory || (sms.count != view.ledger.device_count &&
+		                                  !view.ledger.is_samples_alone)
+		                 ? -ENOMEM
+		                 : 0;
 
 		if (!values->is_json && !values->is_csv)
 			wt_text_terminal_probe(STDOUT_FILENO, &terminal);

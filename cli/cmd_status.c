@@ -66,11 +66,15 @@ static const struct wt_table_column process_columns[] = {
         {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
         {"dropped", "DROPPED", WT_TABLE_RIGHT, 0, 0, 0},
         {"full", "FULL%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"hook", "HOOK", WT_TABLE_RIGHT, 0, 0, 0},
+        {"own", "OWN%", WT_TABLE_RIGHT, 0, 0, 0},
         {"command", "COMMAND", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 12, 0},
 };
+#define HOOK_COLUMN 8
 #define PROCESS_COLUMN_COUNT (sizeof(process_columns) / sizeof(process_columns[0]))
 
-/* In the order of process_columns. FULL%: how much of its fuller ring waits. */
+/* In the order of process_columns. FULL%: how much of its fuller ring waits. HOOK: ns of ours in a launch,
+ * half take more; OWN%: hooks and callbacks, of the time since its first launch. */
 static const char process_sql[] =
         "SELECT json_extract(value, '$.pid'), json_extract(value, '$.rank'),"
         " json_extract(value, '$.state'),"
@@ -80,6 +84,9 @@ static const char process_sql[] =
         " (SELECT CAST(max(100.0 * json_extract(r.value, '$.used') / json_extract(r.value, "
         "'$.cells'))"
         "   AS INTEGER) FROM json_each(p.value, '$.rings') r),"
+        " json_extract(value, '$.cost.hook_p50_ns'),"
+        " round(100.0 * json_extract(value, '$.cost.own_ns') / nullif(json_extract(value, "
+        "'$.cost.wall_ns'), 0), 2),"
         " json_extract(value, '$.command') FROM json_each(?1, '$.processes') p";
 
 /* What is wrong, a line each. */
@@ -88,6 +95,9 @@ static const char problem_sql[] =
         "'$.capture')"
         "  || ': ' || json_extract(value, '$.reason') FROM json_each(?1, '$.processes')"
         "  WHERE json_extract(value, '$.reason') IS NOT NULL"
+        " UNION ALL SELECT 'process ' || json_extract(value, '$.pid') || ': '"
+        "  || json_extract(value, '$.budget.reason') FROM json_each(?1, '$.processes')"
+        "  WHERE json_extract(value, '$.budget.reason') IS NOT NULL"
         " UNION ALL SELECT 'process ' || json_extract(value, '$.pid')"
         "  || ': in a pid namespace that the daemon can''t see; its end is known only if it says "
         "so'"
@@ -106,7 +116,9 @@ static const char problem_sql[] =
         "  || json_extract(value, '$.recording') || ': '"
         "  || json_extract(value, '$.recording_problem') FROM json_each(?1, '$.processes')"
         "  WHERE json_extract(value, '$.recording_problem') IS NOT NULL"
-        " UNION ALL SELECT json_extract(value, '$.path') || ': '"
+        /* without a path its file could not be made */
+        " UNION ALL SELECT coalesce(nullif(json_extract(value, '$.path'), ''),"
+        "  'a run is not stored') || ': '"
         "  || json_extract(value, '$.store.error') FROM json_each(?1, '$.runs')"
         "  WHERE json_extract(value, '$.store.error') IS NOT NULL"
         " UNION ALL SELECT json_extract(value, '$.path') || ': '"
@@ -129,6 +141,9 @@ static int print_processes(sqlite3 *db, const char *json, const struct wt_text_t
 		for (int i = 0; i < (int)PROCESS_COLUMN_COUNT; i++) {
 			if (sqlite3_column_type(s, i) == SQLITE_NULL)
 				wt_table_add_null(table);
+			else if (i == HOOK_COLUMN)
+				wt_table_add_int(table, sqlite3_column_int64(s, i),
+				                 wt_text_ns(number, sqlite3_column_int64(s, i)));
 			else if (i >= 4 && i <= 6)
 				wt_table_add_int(table, sqlite3_column_int64(s, i),
 				                 wt_text_count(number, sqlite3_column_int64(s, i)));
@@ -198,6 +213,7 @@ static void print_run(sqlite3 *db, const struct wt_db_run_file *run, const struc
 	              wt_text_count(b, report->loss.kernels));
 	wt_phrase_add(&line, "%s lost", wt_text_count(a, wt_report_kernels_lost(&report->loss)));
 	wt_phrase_add(&line, "%s unexplained", wt_text_count(a, report->loss.unexplained));
+	wt_cost_add(&line, &report->cost, "");
 	wt_phrase_end(&line);
 	wt_top_print_losses(stdout, terminal, report);
 	if (wt_db_meta(db, "recording_problem", problem, sizeof(problem))) {
@@ -219,6 +235,7 @@ static void put_run(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_int(json, report->processes_live);
 	wt_json_key(json, "loss");
 	wt_json_put_loss(json, &report->loss);
+	wt_cost_put(json, &report->cost);
 	wt_json_put_incomplete(json, report);
 	wt_json_key(json, "recording_problem");
 	wt_json_string(json, wt_db_meta(run->db, "recording_problem", problem, sizeof(problem))

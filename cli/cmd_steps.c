@@ -57,7 +57,63 @@ static const struct wt_table_column columns[] = {
         {"more_ns", "MORE", WT_TABLE_RIGHT, 0, 0, 0},
         {"more_busy_ns", "IN KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
         {"more_gap_ns", "IN GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"profiled_launches", "PROFILED", WT_TABLE_RIGHT, 0, 0,
+         0}, /* no text where there are none */
 };
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* When launches under the range profiler were called, in order: each waits for milliseconds. */
+struct profiled {
+	int64_t *entry_ns;
+	size_t count;
+};
+
+static int load_profiled(sqlite3 *db, int64_t process_id, struct profiled *profiled)
+{
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db,
+	                           "SELECT entry_ns FROM main.launch_call WHERE process_id = ?1"
+	                           " AND flags & 128 ORDER BY 1",
+	                           &s);
+
+	if (rc)
+		return rc;
+	sqlite3_bind_int64(s, 1, process_id);
+	while ((rc = wt_report_step(s)) > 0) {
+		int64_t *entry_ns =
+		        wt_report_append(&profiled->entry_ns, &profiled->count, sizeof(*entry_ns));
+
+		if (!entry_ns) {
+			rc = -ENOMEM;
+			break;
+		}
+		*entry_ns = sqlite3_column_int64(s, 0);
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
+/* How many of them were before t_ns. */
+static size_t profiled_before(const struct profiled *profiled, int64_t t_ns)
+{
+	size_t low = 0, high = profiled->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (profiled->entry_ns[middle] < t_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static int64_t profiled_in(const struct profiled *profiled, const struct wt_run_step *step)
+{
+	return (int64_t)(profiled_before(profiled, step->end_ns) -
+	                 profiled_before(profiled, step->start_ns));
+}
 
 static int64_t time_of(const struct wt_run_step *step)
 {
@@ -77,7 +133,7 @@ static void add_signed(struct wt_table *table, int64_t ns)
 }
 
 static void add_row(struct wt_table *table, const struct wt_run_steps *steps, size_t i,
-                    const struct wt_step_times *times)
+                    const struct wt_step_times *times, const struct profiled *profiled)
 {
 	const struct wt_run_step *step = &steps->steps[i];
 	int64_t time_ns = time_of(step), more_ns = time_ns - times->median_ns;
@@ -103,7 +159,11 @@ static void add_row(struct wt_table *table, const struct wt_run_steps *steps, si
 	if (steps->is_gpu_time) {
 		add_signed(table, more_busy_ns);
 		add_signed(table, more_ns - more_busy_ns);
+	} else {
+		wt_table_add_null(table);
+		wt_table_add_null(table);
 	}
+	wt_table_add_int(table, profiled_in(profiled, step), NULL);
 }
 
 static int by_slowness(const void *left, const void *right, void *context)
@@ -117,14 +177,21 @@ static int by_slowness(const void *left, const void *right, void *context)
 	return a < b ? -1 : a > b;
 }
 
-/* The slowest `limit` steps, slowest first; limit < 0: all, in order. NULL: out of memory. */
+/* The slowest `limit` steps, slowest first; limit < 0: all, in order. NULL: out of memory. `shown` must
+ * outlive the table. */
 static struct wt_table *make_table(const struct wt_run_steps *steps,
-                                   const struct wt_step_times *times, int64_t limit)
+                                   const struct wt_step_times *times,
+                                   const struct profiled *profiled, int64_t limit,
+                                   struct wt_table_column shown[COLUMNS])
 {
-	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	struct wt_table *table;
 	size_t *order = calloc(steps->count + 1, sizeof(*order));
 	size_t count = steps->count;
 
+	memcpy(shown, columns, sizeof(columns));
+	if (!profiled->count)
+		shown[COLUMNS - 1].flags |= WT_TABLE_NO_TEXT;
+	table = wt_table_create(shown, COLUMNS);
 	if (!table || !order) {
 		wt_table_destroy(table);
 		free(order);
@@ -137,7 +204,7 @@ static struct wt_table *make_table(const struct wt_run_steps *steps,
 	if (limit > 0 && (uint64_t)limit < count)
 		count = (size_t)limit;
 	for (size_t i = 0; i < count; i++)
-		add_row(table, steps, order[i], times);
+		add_row(table, steps, order[i], times, profiled);
 	free(order);
 	return table;
 }
@@ -149,6 +216,7 @@ struct view {
 	const struct wt_run_steps *steps;
 	const struct wt_report *losses;
 	struct wt_step_times times;
+	struct profiled profiled;
 };
 
 static const char *beginning_of(const struct wt_run_steps *steps)
@@ -320,6 +388,18 @@ static int print_text(const struct view *view, struct wt_table *table)
 	print_steady(&line, view);
 	printf("slowest; MORE: than the median of the steady ones\n");
 	rc = wt_table_print_text(table, stdout, &terminal);
+	if (!rc && view->profiled.count) {
+		size_t steps = 0;
+
+		for (size_t i = 0; i < view->steps->count; i++)
+			steps += profiled_in(&view->profiled, &view->steps->steps[i]) > 0;
+		wt_phrase_add(&line,
+		              "PROFILED: launches under the range profiler, in %zu of %zu steps",
+		              steps, view->steps->count);
+		wt_phrase_add(&line,
+		              "each waits for milliseconds: such steps say nothing of the program");
+		wt_phrase_end(&line);
+	}
 	if (!rc && wt_report_kernels_lost(&view->losses->loss)) {
 		char a[WT_TEXT_NUMBER_BYTES];
 
@@ -357,6 +437,7 @@ static int print_steps(const struct steps_values *values, struct view *view)
 {
 	bool is_found = view->steps->found.reason == WT_STEPS_FOUND;
 	int64_t limit = values->slowest;
+	struct wt_table_column shown[COLUMNS];
 	struct wt_table *table;
 	int rc = wt_step_times_compute(view->steps, &view->times);
 
@@ -364,7 +445,7 @@ static int print_steps(const struct steps_values *values, struct view *view)
 		return wt_cli_output_result(rc);
 	if (limit < 0 && !values->is_json && !values->is_csv)
 		limit = SLOWEST_DEFAULT;
-	table = make_table(view->steps, &view->times, limit);
+	table = make_table(view->steps, &view->times, &view->profiled, limit, shown);
 	rc = -ENOMEM;
 	if (table && values->is_json)
 		rc = print_json(view, table);
@@ -385,7 +466,7 @@ static int show(const struct steps_values *values, const struct wt_run_file *run
 	struct wt_steps_query query = {values->process, -1, NULL};
 	struct wt_run_steps steps = {0};
 	struct wt_report losses = {0};
-	struct view view = {run, &steps, &losses, {0}};
+	struct view view = {run, &steps, &losses, {0}, {0}};
 	int code =
 	        values->marker ? wt_steps_find_marker(run, values->marker, &query) : WT_EXIT_FINE;
 	int rc;
@@ -395,6 +476,8 @@ static int show(const struct steps_values *values, const struct wt_run_file *run
 	rc = wt_run_steps_load(run->db, &query, &steps);
 	if (!rc)
 		rc = wt_report_load_losses(run->db, &losses);
+	if (!rc)
+		rc = load_profiled(run->db, steps.process_id, &view.profiled);
 	if (rc == -ENOENT) {
 		wt_cli_error("run %s has no launches%s", run->info.id,
 		             values->process >= 0 ? " of a process with that id" : "");
@@ -408,6 +491,7 @@ static int show(const struct steps_values *values, const struct wt_run_file *run
 	} else {
 		code = print_steps(values, &view);
 	}
+	free(view.profiled.entry_ns);
 	wt_run_steps_fini(&steps);
 	wt_report_fini(&losses);
 	return code;

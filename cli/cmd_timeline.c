@@ -76,6 +76,10 @@ static const struct wt_table_column columns[] = {
         {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WIDE, 0, 0},
 };
 
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define LEDGER_FIRST 4 /* active_sm_ns, and so on to main_cause: of kernels */
+#define LEDGER_COLUMNS (7 + WT_GAP_CAUSE_MAX + 1)
+
 static int64_t gap_sum_ns(const struct wt_ledger_bucket *bucket, enum wt_gap_cause *ret_most)
 {
 	int64_t sum_ns = 0;
@@ -229,6 +233,13 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	wt_table_add_int(table, start_ns, wt_text_ns(from, start_ns - origin_ns));
 	wt_table_add_int(table, end_ns, NULL);
 	wt_table_add_int(table, (end_ns - start_ns) * device->sms, NULL);
+	if (ledger->is_samples_alone) {
+		for (int i = 0; i < LEDGER_COLUMNS; i++)
+			wt_table_add_null(table);
+		add_measured(table, measured, at);
+		wt_table_add_null(table);
+		return;
+	}
 	add_share(table, bucket->share.active_sm_ns, total);
 	add_share(table, bucket->share.underfill_sm_ns, total);
 	add_share(table, bucket->share.wave_sm_ns, total);
@@ -244,8 +255,6 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	         (double)gap_sm_ns / total, measured->has_samples, terminal);
 	wt_table_add_string(table, bar, NULL);
 }
-
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 static bool is_narrow(const struct wt_text_terminal *terminal)
 {
@@ -279,7 +288,10 @@ static void choose_columns(const struct wt_ledger *ledger, const struct measured
 		    (!strcmp(key, "sampled_tensor_share") && !has_tensor) ||
 		    (!strcmp(key, "sampled_dram_bytes_per_ns") && !has_dram) ||
 		    ((flags & SAMPLED) && !has_samples) || ((flags & STATES) && !has_states) ||
-		    ((flags & WIDE) && has_samples && is_narrow(terminal)))
+		    (ledger->is_samples_alone &&
+		     ((i >= LEDGER_FIRST && i < LEDGER_FIRST + LEDGER_COLUMNS) || !key[0])) ||
+		    ((flags & WIDE) && has_samples && !ledger->is_samples_alone &&
+		     is_narrow(terminal)))
 			chosen[i].flags |= WT_TABLE_NO_TEXT;
 	}
 }
@@ -333,7 +345,9 @@ static int print_text(const struct wt_ledger_view *view, const struct measured *
 	for (size_t i = 0; i < view->ledger.device_count; i++)
 		has_bar &= !measured[i].has_samples || !is_narrow(&terminal);
 	printf("a row: %s of SMs x time, in percent%s\n", wt_text_ns(width, view->ledger.bucket_ns),
-	       has_bar ? "; the bar: active, idle in kernels, gaps" : "");
+	       has_bar && !view->ledger.is_samples_alone
+	               ? "; the bar: active, idle in kernels, gaps"
+	               : "");
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
 		struct wt_table *table = make_table(&view->ledger, measured, i, 1, &terminal);
@@ -347,7 +361,9 @@ static int print_text(const struct wt_ledger_view *view, const struct measured *
 		if (!rc)
 			rc = print_states(view, device->device_id, &measured[i], &terminal);
 	}
-	if (!rc)
+	if (!rc && view->ledger.is_samples_alone)
+		wt_ledger_print_samples_alone(stdout, &terminal, &view->losses);
+	else if (!rc)
 		wt_ledger_print_losses(stdout, &terminal, &view->ledger, &view->losses);
 	return wt_cli_output_result(rc);
 }
@@ -423,6 +439,7 @@ static int run_timeline(void *opaque, int operand_count, char **operands)
 		             "timeline; gaps and top select kernels");
 		code = WT_EXIT_NO_DATA;
 	}
+	view.takes_samples = true;
 	if (!code)
 		code = wt_ledger_open_buckets(values->run, &select, bucket_ns, &view);
 	if (!code)

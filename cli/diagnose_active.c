@@ -353,7 +353,9 @@ static int find_occupancy(struct wt_diagnosing *work)
 	static const char with[] =
 	        OCCUPANCY_SQL(MEASURED_SQL("min(1.0, m.warps_per_sm * g.sm_count / m.active_sms"
 	                                   " / (g.max_threads_per_sm / g.warp_size))"),
-	                      MEASURED_SQL("m.bound IN ('compute', 'memory')"));
+	                      "(SELECT m.bound IN ('compute', 'memory') FROM main.measured m"
+	                      " WHERE m.config_id = c.config_id AND m.bound IS NOT NULL"
+	                      " ORDER BY m.is_used DESC, m.evidence DESC LIMIT 1)");
 	static const char without[] = OCCUPANCY_SQL("NULL", "NULL");
 #undef MEASURED_SQL
 #undef OCCUPANCY_SQL

@@ -14,6 +14,7 @@
 #include "cli/gpu_state.h"
 #include "cli/measured.h"
 #include "cli/rates.h"
+#include "cli/sm_activity.h"
 #include "cli/report_sql.h"
 
 /* ---- what is known of each kernel */
@@ -179,25 +180,6 @@ static double throttled_sm_ns(sqlite3 *db, const struct wt_ledger_device *device
 	return time * (1 - states->throttled_mhz / full_mhz) * (double)device->share.active_sm_ns;
 }
 
-/* Active in the samples, and not explained by kernels of the run: a share of what was active. */
-static double unexplained_share(sqlite3 *db, int64_t device_id)
-{
-	sqlite3_stmt *s;
-	double share = 0;
-
-	if (!wt_run_has_table(db, "fold") ||
-	    wt_report_prepare(db,
-	                      "SELECT active_sm_ns - explained_sm_ns, active_sm_ns FROM fold"
-	                      " WHERE device_id = ?1",
-	                      &s))
-		return 0;
-	sqlite3_bind_int64(s, 1, device_id);
-	if (wt_report_step(s) > 0)
-		share = share_of(sqlite3_column_double(s, 0), sqlite3_column_double(s, 1));
-	sqlite3_finalize(s);
-	return share;
-}
-
 static void say_throttled(const struct wt_gpu_states *states, struct wt_finding *finding)
 {
 	char reasons[WT_THROTTLE_TEXT_BYTES], percent[WT_TEXT_NUMBER_BYTES];
@@ -255,7 +237,7 @@ int wt_diagnose_states(struct wt_diagnosing *work)
 		if (rc)
 			return rc;
 		lost = throttled_sm_ns(work->db, device, &states);
-		share = states.foreign ? unexplained_share(work->db, device->device_id) : 0;
+		share = states.foreign ? wt_sm_unexplained_share(work->db, device->device_id) : 0;
 		taken = share * (double)device->share.active_sm_ns;
 		throttled_sum += lost;
 		foreign_sum += taken;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "cli/cost.h"
 #include "cli/doctor.h"
 #include "cli/gc.h"
 #include "cli/shm_room.h"
@@ -185,6 +186,39 @@ static void check_folder(struct wt_doctor *doctor, const char *path)
 	check_room(doctor, existing);
 }
 
+/* WAVETAP_BUDGET in the environment, and what recording cost in the last run. */
+static void check_cost(struct wt_doctor *doctor, const struct wt_db_run_file *last)
+{
+	const char *given = getenv("WAVETAP_BUDGET");
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], error[WT_DB_ERROR_BYTES];
+	sqlite3 *db = NULL;
+	struct wt_cost cost;
+	uint64_t ppm;
+	int64_t own_ns;
+
+	if (given && wt_budget_parse(given, &ppm))
+		wt_doctor_add(doctor, WT_DOCTOR_WARN, "data", "budget",
+		              "set it to a percentage, or unset it",
+		              "WAVETAP_BUDGET=%s is not " WT_BUDGET_FORM ": there is no limit",
+		              given);
+	else if (given && ppm)
+		wt_doctor_add(doctor, WT_DOCTOR_OK, "data", "budget", NULL,
+		              "hooks only once recording costs more than %s%% of wall time", given);
+	if (!last || last->error || wt_db_open(last->path, &db, error))
+		return;
+	if (!wt_cost_read(db, &cost)) {
+		own_ns = wt_cost_own_ns(&cost);
+		if (own_ns != WT_COST_UNKNOWN && cost.p50_ns != WT_COST_UNKNOWN && cost.wall_ns > 0)
+			wt_doctor_add(doctor, WT_DOCTOR_OK, "data", "own cost", NULL,
+			              "%s%% of wall time in run %s; a launch %s (CUPTI inside the "
+			              "driver can't be told)",
+			              wt_text_percent(a, (double)own_ns, (double)cost.wall_ns),
+			              last->id, wt_text_ns(b, cost.p50_ns));
+	}
+	wt_cost_fini(&cost);
+	sqlite3_close(db);
+}
+
 static void check_runs(struct wt_doctor *doctor)
 {
 	struct wt_db_run_file *runs = NULL;
@@ -202,6 +236,7 @@ static void check_runs(struct wt_doctor *doctor)
 		unreadable += runs[i].error != 0;
 		bytes += runs[i].error ? 0 : runs[i].file_bytes;
 	}
+	check_cost(doctor, count ? &runs[count - 1] : NULL);
 	free(runs);
 	if (unreadable)
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, "data", "runs", "wavetap check --all",

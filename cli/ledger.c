@@ -9,7 +9,9 @@
 
 #include "analysis/collective.h"
 #include "cli/ledger_impl.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 #define CLOCK_ERROR_LEAST_NS 1000
 
@@ -286,16 +288,20 @@ static int load_kernels(struct wt_ledger_loading *load)
 
 static int load_devices(struct wt_ledger_loading *load)
 {
-	static const char sql[] =
-	        "SELECT device_id, name, uuid, sm_count, (SELECT total(s.launches)"
-	        " FROM main.config_stat s JOIN config c USING (config_id)"
-	        " WHERE c.device_id = d.device_id) FROM device d"
-	        " WHERE EXISTS"
-	        " (SELECT 1 FROM config c WHERE c.device_id = d.device_id)"
-	        " ORDER BY device_id";
+#define DEVICES_SQL                                                                                \
+	"SELECT device_id, name, uuid, sm_count, (SELECT total(s.launches)"                        \
+	" FROM main.config_stat s JOIN config c USING (config_id)"                                 \
+	" WHERE c.device_id = d.device_id) FROM device d WHERE EXISTS"                             \
+	" (SELECT 1 FROM %s c WHERE c.device_id = d.device_id) ORDER BY device_id"
+	char sql[sizeof(DEVICES_SQL) + 16];
 	struct wt_ledger *ledger = load->ledger;
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(load->db, sql, &s);
+	int rc;
+
+	snprintf(sql, sizeof(sql), DEVICES_SQL,
+	         ledger->is_samples_alone ? "main.sm_bucket" : "config");
+#undef DEVICES_SQL
+	rc = wt_report_prepare(load->db, sql, &s);
 
 	if (rc)
 		return rc;
@@ -372,6 +378,12 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 	load->ledger->end_ns = window.end_ns;
 	load->ledger->select = window.select;
 	load->ledger->steps = window.steps;
+	load->ledger->is_samples_alone =
+	        !rc && wt_run_has_table(load->db, "sm_bucket") &&
+	        wt_db_int(load->db,
+	                  "SELECT NOT EXISTS (SELECT 1 FROM main.config_stat WHERE launches > 0)"
+	                  " AND EXISTS (SELECT 1 FROM main.sm_bucket)",
+	                  0);
 	return rc ? rc : load_clock_error(load);
 }
 
@@ -392,8 +404,17 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 		rc = wt_facts_load(load->db, load->ledger->clock_error_ns, &load->facts);
 	if (!rc && load->observer && load->observer->begin)
 		rc = load->observer->begin(load->observer->arg, load->db, load->ledger);
-	for (size_t i = 0; !rc && i < load->ledger->device_count; i++)
-		rc = load_device(load, &load->ledger->devices[i]);
+	for (size_t i = 0; !rc && i < load->ledger->device_count; i++) {
+		struct wt_ledger_device *device = &load->ledger->devices[i];
+
+		if (!load->ledger->is_samples_alone) {
+			rc = load_device(load, device);
+			continue;
+		}
+		/* What no kernel accounts for is not idle here: nobody knows. */
+		device->wall_ns = load->ledger->end_ns - load->ledger->start_ns;
+		device->total_sm_ns = device->wall_ns * device->sms;
+	}
 	return rc;
 }
 

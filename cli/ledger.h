@@ -133,6 +133,7 @@ struct wt_ledger {
 	struct wt_ledger_kernel after_last; /* gaps that no kernel ended; kernel_id 0, name NULL */
 	int64_t bucket_ns; /* 0: no buckets; the last one may be shorter */
 	size_t bucket_count;
+	bool is_samples_alone; /* no kernels: of the devices only SMs and time are known */
 	int64_t start_ns, end_ns; /* the window; equal: nothing ran */
 	const struct wt_select *select; /* what it is of; NULL: all of the run */
 	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */

@@ -2,10 +2,12 @@
  * ledger_facts.c - see ledger_facts.h. Single-threaded; blocks on the file.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/ledger_facts.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "schema/wt_api.h"
 
@@ -72,7 +74,8 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
  * kind, process, key, start, end. Entries from 130 on build graphs, MODULE entries below load code
  * (wt_hooks.def). The key of a dependency is wt_fact_stream_key(). Overhead types are
  * CUpti_ActivityOverheadKind: 1 compiler, 4 and 5 << 16 module and function loading; 1 to 3 and
- * 7 << 16 CUPTI's own work.
+ * 7 << 16 CUPTI's own work, and what --profile does before and after a launch call; the call itself is
+ * between them (flag 128).
  */
 static const char facts_sql[] = WITH_CAPTURES
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
@@ -85,6 +88,8 @@ static const char facts_sql[] = WITH_CAPTURES
         " c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
         " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 7, 8)"
         " OR (a.class = 5 AND c.result = 0 AND NOT " WAS_CAPTURED ")"
+        " UNION ALL SELECT 2, process_id, thread32, entry_ns, return_ns FROM launch_call"
+        " WHERE flags & 128 AND return_ns > entry_ns"
         " UNION ALL SELECT iif(type IN (1, 262144, 327680), 1, 2), process_id,"
         " iif(type IN (1, 262144, 327680), 0, thread32), start_ns, end_ns FROM overhead"
         " WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns";
@@ -93,20 +98,32 @@ static const char facts_sql[] = WITH_CAPTURES
  * Launches that went well, not into a graph, and have no kernel with a time; graph launches of
  * processes that lost kernels. Asked for only where something is lost. The key is that of the stream, the
  * interval that of the call.
+ *
+ * A profiled launch has a kernel without times, which is not lost: it ran while its thread was held up by
+ * the profiler, from its call to the end of the overhead that begins where the call returned (kind 6).
  */
-#define KERNELS_LOST "kernels_no_time + kernels_dropped_ring + kernels_dropped_cupti + kernels_torn"
+#define KERNELS_LOST                                                                               \
+	"kernels_no_time - %s + kernels_dropped_ring + kernels_dropped_cupti + kernels_torn"
+#define PROFILED                                                                                   \
+	"min(kernels_no_time, ifnull((SELECT p.launches FROM main.profile_count p"                 \
+	" WHERE p.process_id = loss.process_id), 0))"
 static const char any_lost_sql[] =
         "SELECT 1 FROM loss WHERE launches_unlinked + launches_unobserved"
-        " + launches_in_flight + " KERNELS_LOST " > 0 LIMIT 1";
+        " + launches_in_flight + kernels_no_time + kernels_dropped_ring + kernels_dropped_cupti"
+        " + kernels_torn > 0 LIMIT 1";
 static const char lost_sql[] = WITH_CAPTURES
-        "SELECT 7, process_id,"
+        "SELECT iif(is_profiled, 6, 7), process_id,"
         " iif(stream BETWEEN 0 AND 2, ~(thread32 * 4 + stream), stream), entry_ns, return_ns FROM"
-        " (SELECT c.process_id, c.stream, c.thread32, c.entry_ns, c.return_ns FROM launch_call c"
+        " (SELECT c.process_id, c.stream, c.thread32, c.entry_ns, c.return_ns,"
+        "   o.start_ns IS NOT NULL AS is_profiled FROM launch_call c"
         "  LEFT JOIN (SELECT process_id, launch_seq FROM main.kernel_exec"
         "   WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
         "  ON e.process_id = c.process_id AND e.launch_seq = c.seq"
+        "  LEFT JOIN (SELECT DISTINCT process_id, thread32, start_ns FROM overhead"
+        "   WHERE type = 131072) o ON o.process_id = c.process_id AND c.flags & 128"
+        "   AND o.thread32 = c.thread32 AND o.start_ns = c.return_ns"
         "  WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED
-        " UNION ALL SELECT c.process_id, c.handle, c.thread32, c.entry_ns, c.return_ns"
+        " UNION ALL SELECT c.process_id, c.handle, c.thread32, c.entry_ns, c.return_ns, 0"
         "  FROM api_call c JOIN api a USING (api) JOIN loss USING (process_id)"
         "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";
 
@@ -269,6 +286,7 @@ static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list
 {
 	struct fact_list waits = {0};
 	size_t first = list->count;
+	char sql[sizeof(lost_sql) + sizeof(PROFILED)];
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, any_lost_sql, &s);
 
@@ -276,8 +294,10 @@ static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list
 		return rc;
 	rc = wt_report_step(s);
 	sqlite3_finalize(s);
+	snprintf(sql, sizeof(sql), lost_sql,
+	         wt_run_has_table(db, "profile_count") ? PROFILED : "0");
 	if (rc > 0)
-		rc = read_facts(db, lost_sql, list);
+		rc = read_facts(db, sql, list);
 	if (rc || list->count == first)
 		return rc;
 	rc = read_facts(db, waits_sql, &waits);
@@ -288,6 +308,8 @@ static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list
 	for (size_t i = first, end = list->count; !rc && i < end; i++) {
 		struct fact call = list->at[i];
 
+		if (call.kind == WT_FACT_LOST_CALL)
+			continue; /* profiled: it is known where the kernel was */
 		call.kind = WT_FACT_LOST_CALL;
 		set_lost_span(&list->at[i], &waits, clock_error_ns);
 		rc = add_fact(list, &call);

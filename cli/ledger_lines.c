@@ -182,8 +182,13 @@ void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "%zu devices", ledger->device_count);
 	wt_top_print_window(&line, ledger->select, ledger->steps,
 	                    ledger->end_ns - ledger->start_ns);
-	wt_phrase_add(&line, "%s kernels", wt_text_count(number, kernels));
-	wt_ledger_add_evidence(&line, ledger);
+	if (ledger->is_samples_alone) {
+		wt_phrase_add(&line, "no kernels");
+		wt_phrase_add(&line, "evidence: sampled");
+	} else {
+		wt_phrase_add(&line, "%s kernels", wt_text_count(number, kernels));
+		wt_ledger_add_evidence(&line, ledger);
+	}
 	wt_phrase_end(&line);
 	wt_top_print_selection(&line, ledger->select);
 	wt_top_print_apart(&line, ledger->steps);
@@ -215,6 +220,24 @@ void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	if (ledger->kernels_without_sms)
 		wt_phrase_add(&line, "%s kernels on devices with an unknown number of SMs left out",
 		              wt_text_count(a, ledger->kernels_without_sms));
+	wt_cost_add(&line, &losses->cost, ledger->select ? " in the whole run" : "");
+	wt_phrase_end(&line);
+	wt_top_print_losses(out, terminal, losses);
+}
+
+void wt_ledger_print_samples_alone(FILE *out, const struct wt_text_terminal *terminal,
+                                   const struct wt_report *losses)
+{
+	struct wt_phrase line;
+	char why[400];
+
+	wt_report_why_empty(losses, why, sizeof(why));
+	wt_phrase_init(&line, out, terminal);
+	if (losses->has_samples_alone)
+		wt_phrase_add(&line, "no program was recorded: where the rest of SMs x time went "
+		                     "only wavetap run can tell");
+	else
+		wt_phrase_add(&line, "no kernels to account for: %s", why);
 	wt_phrase_end(&line);
 	wt_top_print_losses(out, terminal, losses);
 }
@@ -238,6 +261,7 @@ void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_int(json, ledger->clock_error_ns);
 	wt_json_key(json, "kernels_without_sms");
 	wt_json_int(json, ledger->kernels_without_sms);
+	wt_cost_put(json, &losses->cost);
 	wt_json_key(json, "loss");
 	wt_json_put_loss(json, &losses->loss);
 	wt_json_put_incomplete(json, losses);
@@ -258,7 +282,7 @@ static int open_view(const char *spec, struct wt_select *select, int64_t bucket_
 	const char *problem = NULL;
 	int code, rc;
 
-	memset(view, 0, sizeof(*view));
+	*view = (struct wt_ledger_view){.takes_samples = view->takes_samples};
 	code = wt_run_file_open(spec, &view->run);
 	if (code)
 		return code;
@@ -285,7 +309,8 @@ static int open_view(const char *spec, struct wt_select *select, int64_t bucket_
 		wt_cli_error("%s: %s", view->run.info.path, problem ? problem : strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	if (!view->ledger.device_count || view->ledger.end_ns <= view->ledger.start_ns)
+	if (!view->ledger.device_count || view->ledger.end_ns <= view->ledger.start_ns ||
+	    (view->ledger.is_samples_alone && !view->takes_samples))
 		return explain_empty(view);
 	return WT_EXIT_FINE;
 }

@@ -84,6 +84,7 @@ struct wt_ledger_view {
 	struct wt_ledger ledger;
 	struct wt_report losses;
 	bool is_open;
+	bool takes_samples; /* set before: goes on where ledger.is_samples_alone */
 };
 int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view);
 
@@ -94,6 +95,9 @@ int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t b
 /* The same as wt_ledger_open(), seen by `observer`. */
 int wt_ledger_open_observed(const char *spec, struct wt_select *select,
                             const struct wt_ledger_observer *observer, struct wt_ledger_view *view);
+/* Instead of losses where ledger.is_samples_alone: why there is no more. */
+void wt_ledger_print_samples_alone(FILE *out, const struct wt_text_terminal *terminal,
+                                   const struct wt_report *losses);
 /* "device 1  NVIDIA H200  132 SMs" above its table, after an empty line. */
 void wt_ledger_print_device(FILE *out, const struct wt_text_terminal *terminal,
                             const struct wt_ledger_device *device);

@@ -4,7 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
-	cli/check.c cli/check.h cli/check_rows.c cli/check_samples.c cli/check_sql.c \
+	cli/check.c cli/check.h cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
@@ -28,7 +28,7 @@ wavetap_SOURCES = \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
 	cli/report_device.c cli/report_gap.c cli/report_group.c cli/report_key.c cli/report_key.h \
-	cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \
+	cli/cost.c cli/cost.h cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
 	cli/select.c cli/select.h cli/select_apply.c \

@@ -1,6 +1,7 @@
 /*
  * measured.c - see measured.h. Single-threaded; blocks on the file.
  */
+#include "cli/bounds.h"
 #include "cli/measured.h"
 
 #include <errno.h>
@@ -47,25 +48,32 @@ enum {
 	COLUMN_DRAM,
 	COLUMN_BOUND,
 	COLUMN_DISAGREES,
-	COLUMN_HAS_CLASS,
 	COLUMN_JOINT,
 	COLUMN_MAX_THREADS,
 	COLUMN_WARP_SIZE,
 	COLUMN_MEM_CLOCK,
 	COLUMN_MEM_BUS,
+	COLUMN_CLASS_WAVE,
+	COLUMN_ISSUE,
+	COLUMN_BOUND_REASON,
 };
+
+/* What files of version 3 had in place of the last three. */
+#define CLASS_SQL                                                                                  \
+	" iif(c.model_reason IS NULL, m.class_wave_sms, NULL), m.issue_share, m.bound_reason,"
+#define CLASS_SQL_V3                                                                               \
+	" iif(m.wave_form IS NOT NULL AND c.model_reason IS NULL, m.wave_sms, NULL), NULL, NULL,"
 
 /* Of several rows the one that is used, else what was sampled: as in config_idle. */
 static const char rows_sql[] =
         "SELECT m.config_id, m.is_used, m.evidence, g.sm_count, m.underfill_sms, m.wave_sms,"
         " m.wave_max_sms, m.straggle_sms, m.ramp_sms, m.active_error_sms, m.warps_per_sm,"
         " m.tensor_share, m.dram_bytes_per_ns, m.bound, m.disagrees,"
-        " m.wave_form IS NOT NULL AND c.model_reason IS NULL,"
         " (SELECT j.joint_active_sms / g.sm_count FROM main.measured j"
         "  WHERE j.config_id = m.config_id AND j.evidence = 'sampled'"
         "  AND j.joint_active_sms BETWEEN 0 AND g.sm_count"
         "  AND j.joint_error_sms <= 0.03 * g.sm_count),"
-        " g.max_threads_per_sm, g.warp_size, g.mem_clock_khz, g.mem_bus_bits,"
+        " g.max_threads_per_sm, g.warp_size, g.mem_clock_khz, g.mem_bus_bits,%s"
         " max(2 * m.is_used + (m.evidence = 'sampled'))"
         " FROM main.measured m JOIN main.config c USING (config_id)"
         " JOIN main.gpu g USING (device_id)"
@@ -92,11 +100,34 @@ static void read_measure(sqlite3_stmt *s, struct wt_measure *measure)
 	if (is_used)
 		measure->evidence =
 		        evidence_of((const char *)sqlite3_column_text(s, COLUMN_EVIDENCE));
-	measure->has_class_wave = !is_used && sqlite3_column_int(s, COLUMN_HAS_CLASS) &&
-	                          number(s, COLUMN_RATES + 1) >= 0;
+	measure->has_class_wave = !is_used && number(s, COLUMN_CLASS_WAVE) >= 0;
+	if (measure->has_class_wave)
+		*measure = (struct wt_measure){
+		        .device_sms = measure->device_sms,
+		        .has_class_wave = true,
+		        .wave_sms = number(s, COLUMN_CLASS_WAVE),
+		        .is_joint = measure->is_joint,
+		        .joint_share = measure->joint_share,
+		};
 }
 
-static void read_config(sqlite3_stmt *s, struct wt_measured_config *config)
+static bool is_within(double value, double max)
+{
+	return value == -1 || (value >= 0 && value <= max);
+}
+
+/* Numbers of a damaged file may be anything: rows with such are left out, as `show` and `check` tell. */
+static bool is_sound(const struct wt_measured_config *config, double dram_bytes_per_ns)
+{
+	return wt_measure_is_valid(&config->measure) &&
+	       is_within(config->error_sms, (double)config->measure.device_sms * WT_BOUND_ERRORS) &&
+	       is_within(config->warps_per_sm, WT_BOUND_WARPS_PER_SM) &&
+	       is_within(config->tensor_share, WT_BOUND_SHARE) &&
+	       is_within(dram_bytes_per_ns, WT_BOUND_DRAM_BYTES_PER_NS);
+}
+
+/* False: numbers that can't be. */
+static bool read_config(sqlite3_stmt *s, struct wt_measured_config *config)
 {
 	double peak = wt_evidence_dram_peak(sqlite3_column_int64(s, COLUMN_MEM_CLOCK),
 	                                    sqlite3_column_int64(s, COLUMN_MEM_BUS));
@@ -108,30 +139,38 @@ static void read_config(sqlite3_stmt *s, struct wt_measured_config *config)
 	config->error_sms = number(s, COLUMN_ERROR);
 	config->warps_per_sm = number(s, COLUMN_WARPS);
 	config->tensor_share = number(s, COLUMN_TENSOR);
+	config->issue_share = number(s, COLUMN_ISSUE);
+	snprintf(config->bound_reason, sizeof(config->bound_reason), "%s",
+	         sqlite3_column_type(s, COLUMN_BOUND_REASON) == SQLITE_NULL
+	                 ? ""
+	                 : (const char *)sqlite3_column_text(s, COLUMN_BOUND_REASON));
 	config->dram_share = dram >= 0 && peak > 0 ? dram / peak : -1;
 	config->max_warps = warp_size > 0 ? (double)sqlite3_column_int64(s, COLUMN_MAX_THREADS) /
 	                                            (double)warp_size
 	                                  : 0;
 	config->bound = bound_of((const char *)sqlite3_column_text(s, COLUMN_BOUND));
 	config->disagrees = sqlite3_column_int(s, COLUMN_DISAGREES) != 0;
+	return is_sound(config, dram);
 }
 
 static int load_rows(sqlite3 *db, struct wt_measured *measured)
 {
+	char sql[sizeof(rows_sql) + sizeof(CLASS_SQL_V3) + sizeof(CLASS_SQL)];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, rows_sql, &s);
+	int rc;
 
+	snprintf(sql, sizeof(sql), rows_sql, wt_report_has_classes(db) ? CLASS_SQL : CLASS_SQL_V3);
+	rc = wt_report_prepare(db, sql, &s);
 	if (rc)
 		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
 		struct wt_measured_config config;
 
-		read_config(s, &config);
-		if (!wt_measure_is_valid(&config.measure))
-			continue; /* a damaged file */
-		struct wt_measured_config *place =
-		        wt_report_append(&measured->configs, &measured->count, sizeof(*place));
+		struct wt_measured_config *place;
 
+		if (!read_config(s, &config))
+			continue;
+		place = wt_report_append(&measured->configs, &measured->count, sizeof(*place));
 		rc = place ? wt_map_set(&measured->config_at, (uint64_t)config.config_id,
 		                        (uint32_t)measured->count - 1)
 		           : -ENOMEM;

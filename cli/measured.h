@@ -22,7 +22,9 @@ struct wt_measured_config {
 	double error_sms; /* of active SMs */
 	double warps_per_sm, tensor_share, dram_share; /* of the peak; of time x SMs; of the peak */
 	double max_warps; /* that an SM holds */
+	double issue_share; /* of issue slots of all SMs */
 	enum wt_bound bound;
+	char bound_reason[96]; /* why it is not known; "": it is, or an older file */
 	bool disagrees; /* the model and a measurement, or two measurements */
 };
 

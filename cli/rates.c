@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/bounds.h"
 #include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
@@ -45,7 +46,7 @@ static void read_row(sqlite3_stmt *s, struct wt_rates_row *row)
 	        &row->wave_sms,          &row->wave_max_sms, &row->straggle_sms,
 	        &row->ramp_sms,          &row->warps_per_sm, &row->tensor_share,
 	        &row->dram_bytes_per_ns, &row->sm_clock_mhz, &row->joint_active_sms,
-	        &row->joint_error_sms};
+	        &row->joint_error_sms,   &row->issue_share,  &row->class_wave_sms};
 	int at = 9;
 
 	text(s, 0, row->evidence, sizeof(row->evidence));
@@ -59,29 +60,115 @@ static void read_row(sqlite3_stmt *s, struct wt_rates_row *row)
 	row->joint_time_ns = sqlite3_column_int64(s, 8);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		*numbers[i] = number(s, at++);
+	text(s, at, row->bound_reason, sizeof(row->bound_reason));
 }
 
-static int load_rates(sqlite3 *db, int64_t config_id, struct wt_rates *config)
+/* Not known, or something that can be. */
+static bool is_within(double value, double max)
+{
+	return isnan(value) || (value >= 0 && value <= max);
+}
+
+static bool is_row_sound(const struct wt_rates_row *row, double sms)
+{
+	const double of_sms[] = {row->active_sms,   row->underfill_sms, row->wave_sms,
+	                         row->wave_max_sms, row->straggle_sms,  row->ramp_sms};
+	double sum = 0;
+
+	for (size_t i = 0; i < sizeof(of_sms) / sizeof(of_sms[0]); i++) {
+		if (!is_within(of_sms[i], sms * WT_BOUND_SMS))
+			return false;
+		sum += i == 3 ? 0 : of_sms[i]; /* all but the greatest wave */
+	}
+	return (isnan(sum) || fabs(sum - sms) <= 1e-6 * sms) &&
+	       is_within(row->error_sms, sms * WT_BOUND_ERRORS) &&
+	       is_within(row->warps_per_sm, WT_BOUND_WARPS_PER_SM) &&
+	       is_within(row->tensor_share, WT_BOUND_SHARE) &&
+	       is_within(row->dram_bytes_per_ns, WT_BOUND_DRAM_BYTES_PER_NS) &&
+	       is_within(row->sm_clock_mhz, WT_BOUND_SM_CLOCK_MHZ) &&
+	       is_within(row->joint_active_sms, sms * WT_BOUND_SHARE) &&
+	       is_within(row->joint_error_sms, sms * WT_BOUND_ERRORS) && row->launches >= 0 &&
+	       is_within((double)row->time_ns, WT_BOUND_TIME_NS) &&
+	       is_within((double)row->joint_time_ns, WT_BOUND_TIME_NS);
+}
+
+/* Nothing of it is to be believed. */
+static void take_for_damaged(struct wt_rates_row *row)
+{
+	row->is_used = row->disagrees = false;
+	snprintf(row->reason, sizeof(row->reason),
+	         "damaged: numbers that can't be (wavetap check)");
+	row->launches = row->time_ns = row->joint_time_ns = 0;
+	row->active_sms = row->error_sms = row->underfill_sms = row->wave_sms = NAN;
+	row->wave_max_sms = row->straggle_sms = row->ramp_sms = row->warps_per_sm = NAN;
+	row->tensor_share = row->dram_bytes_per_ns = row->sm_clock_mhz = NAN;
+	row->joint_active_sms = row->joint_error_sms = NAN;
+	row->bound[0] = row->wave_form[0] = '\0';
+}
+
+/* The SMs of its device; 0: not known. */
+static double sms_of(sqlite3 *db, int64_t config_id)
+{
+	sqlite3_stmt *s;
+	double sms = 0;
+
+	if (wt_report_prepare(db,
+	                      "SELECT gpu.sm_count FROM main.config JOIN main.gpu USING (device_id)"
+	                      " WHERE config_id = ?1",
+	                      &s))
+		return 0;
+	sqlite3_bind_int64(s, 1, config_id);
+	if (wt_report_step(s) > 0)
+		sms = sqlite3_column_double(s, 0);
+	sqlite3_finalize(s);
+	return sms;
+}
+
+static int load_rates(sqlite3 *db, int64_t config_id, double sms, struct wt_rates *config)
 {
 	static const char sql[] =
 	        "SELECT evidence, is_used, disagrees, reason, launches, time_ns, bound, wave_form,"
 	        " joint_time_ns, active_sms, active_error_sms, underfill_sms, wave_sms,"
 	        " wave_max_sms, straggle_sms, ramp_sms, warps_per_sm, tensor_share,"
-	        " dram_bytes_per_ns, sm_clock_mhz, joint_active_sms, joint_error_sms"
+	        " dram_bytes_per_ns, sm_clock_mhz, joint_active_sms, joint_error_sms, %s"
 	        " FROM measured WHERE config_id = ?1 ORDER BY is_used DESC, evidence DESC";
+	static const char class_sql[] = "issue_share, class_wave_sms, bound_reason";
+	char whole[sizeof(sql) + sizeof(class_sql)];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc;
+
+	snprintf(whole, sizeof(whole), sql,
+	         wt_report_has_classes(db) ? class_sql : "NULL, NULL, NULL");
+	rc = wt_report_prepare(db, whole, &s);
 
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, config_id);
-	while ((rc = wt_report_step(s)) > 0 && config->count < 2)
-		read_row(s, &config->at[config->count++]);
+	while ((rc = wt_report_step(s)) > 0 && config->count < 2) {
+		struct wt_rates_row *row = &config->at[config->count++];
+
+		read_row(s, row);
+		if (!is_row_sound(row, sms))
+			take_for_damaged(row);
+	}
 	sqlite3_finalize(s);
 	return rc < 0 ? rc : 0;
 }
 
-static int load_profile(sqlite3 *db, int64_t config_id, struct wt_rates *config)
+/* All of it or nothing: a profile with a bin that can't be is none. */
+static bool is_profile_sound(const struct wt_rates *config, double sms)
+{
+	for (size_t i = 0; i < config->bin_count; i++) {
+		const struct wt_rates_bin *bin = &config->bins[i];
+
+		if (!(bin->active_sms >= 0 && bin->active_sms <= sms * WT_BOUND_BIN) ||
+		    !(bin->error_sms >= 0 && bin->error_sms <= sms * WT_BOUND_ERRORS))
+			return false;
+	}
+	return true;
+}
+
+static int load_profile(sqlite3 *db, int64_t config_id, double sms, struct wt_rates *config)
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
@@ -104,6 +191,8 @@ static int load_profile(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 		bin->error_sms = sqlite3_column_double(s, 1);
 	}
 	sqlite3_finalize(s);
+	if (!is_profile_sound(config, sms))
+		config->bin_count = 0;
 	return rc;
 }
 
@@ -231,13 +320,14 @@ void wt_rates_put_profiled(struct wt_json *json, const struct wt_rates_profiled 
 
 int wt_rates_load(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 {
+	double sms = sms_of(db, config_id);
 	int rc = 0;
 
 	memset(config, 0, sizeof(*config));
 	if (wt_run_has_table(db, "measured"))
-		rc = load_rates(db, config_id, config);
+		rc = load_rates(db, config_id, sms, config);
 	if (!rc && wt_run_has_table(db, "measured_profile"))
-		rc = load_profile(db, config_id, config);
+		rc = load_profile(db, config_id, sms, config);
 	if (!rc)
 		rc = load_profiled(db, config_id, &config->profiled);
 	return rc;

@@ -27,7 +27,9 @@ struct wt_rates_row {
 	double active_sms, error_sms;
 	double underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms;
 	double warps_per_sm, tensor_share, dram_bytes_per_ns, sm_clock_mhz;
+	double issue_share, class_wave_sms; /* the latter of the model, in the class's form */
 	char bound[12], wave_form[16]; /* "": not known */
+	char bound_reason[96]; /* why `bound` is not known; "": it is, or an older file */
 	int64_t joint_time_ns; /* beside other kernels */
 	double joint_active_sms, joint_error_sms; /* of the device, meanwhile */
 };

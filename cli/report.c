@@ -527,6 +527,7 @@ void wt_report_fini(struct wt_report *report)
 		free(report->captures[i].capture);
 		free(report->captures[i].reason);
 	}
+	wt_cost_fini(&report->cost);
 	if (report->ledger)
 		wt_ledger_fini(report->ledger);
 	free(report->ledger);
@@ -540,7 +541,11 @@ void wt_report_why_empty(const struct wt_report *report, char *text, size_t text
 {
 	const struct wt_report_capture *first = report->captures;
 
-	if (!report->processes)
+	if (report->has_samples_alone)
+		snprintf(text, text_bytes,
+		         "it has samples of a device and no program (sms, timeline and ledger show "
+		         "what they can)");
+	else if (!report->processes)
 		snprintf(text, text_bytes, "no process launched a kernel");
 	else if (report->capture_count && first->reason)
 		snprintf(text, text_bytes, "%s, %lld launches without kernel times: %s",

@@ -17,6 +17,7 @@
 
 #include "analysis/evidence.h"
 #include "analysis/sweep.h"
+#include "cli/cost.h"
 
 struct wt_ledger;
 struct wt_select;
@@ -102,15 +103,17 @@ struct wt_report_row {
 	struct wt_sweep_share
 	        measured[WT_EVIDENCE_MAX]; /* what of the figures above is not the model's */
 	int64_t error_sm_ns; /* of active_sm_ns, as far as measured: 95 of 100 are within; -1: unknown */
-	double warps_per_sm; /* resident, mean; < 0: unknown, like the next three */
+	double warps_per_sm; /* resident, mean; < 0: unknown, like the next four */
 	double warps_share; /* of the most that an SM holds: achieved occupancy */
 	double tensor_share; /* of time x SMs: the tensor pipe worked */
 	double dram_share; /* of the device's peak bandwidth */
+	double issue_share; /* of issue slots of all SMs */
 	enum wt_bound bound; /* WT_BOUND_UNKNOWN: or several */
+	char bound_reason[96]; /* why it is not known of one of them; "": no reason is */
 	/* private to report_measured.c: what these are means of */
 	struct wt_report_mean {
 		double sum, time_ns;
-	} warps_sum, warps_share_sum, tensor_sum, dram_sum;
+	} warps_sum, warps_share_sum, tensor_sum, dram_sum, issue_sum;
 	double error_sum_sm_ns;
 	unsigned bounds;
 	bool has_wave; /* at least one configuration is judged */
@@ -205,8 +208,9 @@ struct wt_report {
 	bool has_active; /* rows have active_sm_ns; not those of files of version 2 */
 	bool has_queued; /* with has_latency: all kernels of the streams are selected */
 	int64_t launches_read; /* single ones; 0: rollups were enough */
+	bool has_samples_alone; /* no process, but what wavetap-sampler saw of a device */
 	int64_t processes, processes_live;
-	int64_t flush_cpu_ns, cupti_callback_ns;
+	struct wt_cost cost; /* of the whole run */
 	char problem[200]; /* after -EIO: what SQLite said; after -ENODATA: why */
 };
 

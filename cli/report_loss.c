@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/rates.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 #define FIELD(field, meaning)                                                                      \
 	{                                                                                          \
@@ -36,7 +38,7 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(kernels_no_time_profiled,
               "kernel times: launches under the range profiler have none; not ranked"),
         FIELD(kernels_dropped_ring, "kernel records: ring full"),
-        FIELD(kernels_dropped_cupti, "kernel records: dropped by CUPTI"),
+        FIELD(kernels_dropped_cupti, "CUPTI records, not of kernels alone: dropped by CUPTI"),
         FIELD(kernels_torn,
               "kernel records: process killed before they were written, or records missing"),
         FIELD(links_dropped_ring, "launch-to-kernel links: ring full"),
@@ -56,8 +58,14 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
 
 int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 {
-	int64_t dropped =
-	        loss->kernels_dropped_ring + loss->kernels_dropped_cupti + loss->kernels_torn;
+	int64_t cupti = loss->kernels_dropped_cupti, dropped;
+
+	/* CUPTI counts records of all kinds. Where each kernel has its launch, no more than those
+	 * that miss theirs were kernels. */
+	if (!loss->graph_launches && !loss->kernels_cupti_only && !loss->kernels_device &&
+	    loss->launches_attempted && cupti > loss->launches_unlinked)
+		cupti = loss->launches_unlinked;
+	dropped = loss->kernels_dropped_ring + cupti + loss->kernels_torn;
 
 	/* A launch is unlinked because its kernel's record was dropped: not two losses. */
 	if (dropped < loss->launches_unlinked)
@@ -108,10 +116,10 @@ int wt_report_read_loss(sqlite3 *db, struct wt_report *report)
 
 int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 {
-	static const char sum_sql[] = "SELECT count(*), total(state = 'live'), total(flush_cpu_ns),"
-	                              " total(cupti_callback_ns) FROM process";
+	static const char sum_sql[] = "SELECT count(*), total(state = 'live') FROM process";
 	static const char capture_sql[] =
-	        "SELECT p.capture, p.reason, count(*), min(p.pid), total(l.launches_attempted)"
+	        "SELECT p.capture, p.reason, count(*), min(p.pid),"
+	        " total(iif(l.kernels, l.launches_unobserved, l.launches_attempted))"
 	        " FROM process p JOIN loss l USING (process_id)"
 	        " WHERE p.capture <> 'full' OR p.reason IS NOT NULL GROUP BY 1, 2 ORDER BY 3 DESC";
 	sqlite3_stmt *s;
@@ -123,11 +131,14 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 	if (rc > 0) {
 		report->processes = sqlite3_column_int64(s, 0);
 		report->processes_live = (int64_t)sqlite3_column_double(s, 1);
-		report->flush_cpu_ns = (int64_t)sqlite3_column_double(s, 2);
-		report->cupti_callback_ns = (int64_t)sqlite3_column_double(s, 3);
 	}
 	sqlite3_finalize(s);
+	report->has_samples_alone =
+	        !report->processes && wt_run_has_table(db, "sampler") &&
+	        wt_db_int(db, "SELECT total(samples_stored) > 0 FROM main.sampler", 0);
 	if (rc >= 0)
+		rc = wt_cost_read(db, &report->cost);
+	if (!rc)
 		rc = wt_report_prepare(db, capture_sql, &s);
 	if (rc)
 		return rc;

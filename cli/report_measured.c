@@ -4,6 +4,7 @@
 #include "cli/report_measured.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,11 +213,14 @@ static void note_measured(struct wt_report_row *row, const struct wt_measured_co
 	row->disagrees = row->disagrees || config->disagrees;
 	if (config->bound != WT_BOUND_UNKNOWN)
 		row->bounds |= 1u << config->bound;
+	else if (!row->bound_reason[0])
+		snprintf(row->bound_reason, sizeof(row->bound_reason), "%s", config->bound_reason);
 	add_mean(&row->warps_sum, config->warps_per_sm, time_ns);
 	if (config->max_warps > 0)
 		add_mean(&row->warps_share_sum, config->warps_per_sm / config->max_warps, time_ns);
 	add_mean(&row->tensor_sum, config->tensor_share, time_ns);
 	add_mean(&row->dram_sum, config->dram_share, time_ns);
+	add_mean(&row->issue_sum, config->issue_share, time_ns);
 	if (config->measure.evidence == WT_EVIDENCE_MODEL)
 		return;
 	row->has_wave = true;
@@ -304,10 +308,14 @@ void wt_report_measure_finish(struct wt_report_row *row)
 	row->warps_share = mean_of(&row->warps_share_sum);
 	row->tensor_share = mean_of(&row->tensor_sum);
 	row->dram_share = mean_of(&row->dram_sum);
+	row->issue_share = mean_of(&row->issue_sum);
 	row->bound = WT_BOUND_UNKNOWN;
 	for (int i = WT_BOUND_COMPUTE; i <= WT_BOUND_LATENCY; i++)
 		if (row->bounds == 1u << i)
 			row->bound = (enum wt_bound)i;
+	if (row->bounds && !row->bound)
+		snprintf(row->bound_reason, sizeof(row->bound_reason),
+		         "several: not all of it is bound by the same");
 }
 
 static void sum_mean(struct wt_report_mean *sum, const struct wt_report_mean *mean)
@@ -328,11 +336,14 @@ void wt_report_measure_sum(struct wt_report_row *sum, const struct wt_report_row
 	sum->has_measured = sum->has_measured || row->has_measured;
 	sum->disagrees = sum->disagrees || row->disagrees;
 	sum->bounds |= row->bounds;
+	if (!sum->bound_reason[0])
+		memcpy(sum->bound_reason, row->bound_reason, sizeof(sum->bound_reason));
 	sum->error_sum_sm_ns += row->error_sum_sm_ns;
 	sum_mean(&sum->warps_sum, &row->warps_sum);
 	sum_mean(&sum->warps_share_sum, &row->warps_share_sum);
 	sum_mean(&sum->tensor_sum, &row->tensor_sum);
 	sum_mean(&sum->dram_sum, &row->dram_sum);
+	sum_mean(&sum->issue_sum, &row->issue_sum);
 }
 
 /* ---- what a number rests on */

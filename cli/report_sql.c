@@ -65,6 +65,11 @@ bool wt_report_has_measured(sqlite3 *db)
 	return wt_db_int(db, "PRAGMA user_version", 0) > 2;
 }
 
+bool wt_report_has_classes(sqlite3 *db)
+{
+	return wt_db_int(db, "PRAGMA user_version", 0) > 3;
+}
+
 bool wt_report_has_shares(sqlite3 *db)
 {
 	return wt_db_int(db, "PRAGMA user_version", 0) > 1;

@@ -65,5 +65,7 @@ bool wt_report_has_shares(sqlite3 *db);
 
 /* Has it kernel_share.alone_ns, config_stat.beside_ns and `measured`? Not before version 3. */
 bool wt_report_has_measured(sqlite3 *db);
+/* Shares of issue slots, why a class is not known, and waves of classes. */
+bool wt_report_has_classes(sqlite3 *db);
 
 #endif /* WT_CLI_REPORT_SQL_H */

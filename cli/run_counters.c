@@ -52,10 +52,21 @@ static int64_t interval_of(sqlite3 *db, int64_t begun_ns)
 	return every_ns * 100 > begun_ns * 112 ? (every_ns + 500) / 1000 * 1000 : begun_ns;
 }
 
+/* A file of a run whose sampler was killed may know more: who did it, and why. */
+static const char *reason_of(sqlite3 *db, const char *reasons, char *problem, size_t problem_bytes)
+{
+	bool is_killed = reasons && !strcmp(reasons, "it was killed");
+
+	return is_killed && wt_db_meta(db, "sampler_problem", problem, problem_bytes) ? problem
+	                                                                              : reasons;
+}
+
 /* Some samples are there: how often, what it cost, what is missing. */
 static void tell_sampled(sqlite3 *db, sqlite3_stmt *s, char *line, size_t line_bytes)
 {
-	const char *reasons = (const char *)sqlite3_column_text(s, 7);
+	char problem[400];
+	const char *reasons =
+	        reason_of(db, (const char *)sqlite3_column_text(s, 7), problem, sizeof(problem));
 	int64_t all = sqlite3_column_int64(s, 0), sampled = sqlite3_column_int64(s, 1);
 	int64_t wall_ns = sqlite3_column_int64(s, 3), dropped = sqlite3_column_int64(s, 5);
 	char number[WT_TEXT_NUMBER_BYTES];

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/select_impl.h"
@@ -33,6 +34,28 @@ int wt_select_execute(sqlite3 *db, const char *format, ...)
 
 /* ---- times */
 
+/* Of a run that has samples and no kernels: made by wavetap-sampler by hand. 1, 0: none, or -EIO. */
+static int sampled_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
+{
+	sqlite3_stmt *s;
+	int rc;
+
+	if (!wt_run_has_table(db, "sm_bucket"))
+		return 0;
+	rc = wt_report_prepare(db, "SELECT min(first_ns), max(last_ns) FROM main.sampler", &s);
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	if (rc > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL) {
+		*ret_start_ns = sqlite3_column_int64(s, 0);
+		*ret_end_ns = sqlite3_column_int64(s, 1);
+	} else if (rc > 0) {
+		rc = 0;
+	}
+	sqlite3_finalize(s);
+	return rc;
+}
+
 int wt_select_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
 	static const char sql[] =
@@ -52,7 +75,7 @@ int wt_select_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 		*ret_start_ns = sqlite3_column_int64(s, 0);
 		*ret_end_ns = sqlite3_column_int64(s, 1);
 	} else if (rc > 0) {
-		rc = 0;
+		rc = sampled_span(db, ret_start_ns, ret_end_ns);
 	}
 	sqlite3_finalize(s);
 	return rc;
@@ -242,6 +265,10 @@ static int find_all(struct wt_select *select, const struct wt_run_file *run, boo
 	if (rc <= 0)
 		return rc;
 	select->run_launches = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0);
+	if (!select->run_launches && !wt_select_is_given(select)) {
+		*ret_is_empty = true;
+		return 0;
+	}
 	rc = resolve_window(select, run);
 	/* No steady steps, and nothing else was asked for: all of the run, as it is. */
 	*ret_is_empty = !rc && !select->steps.is_found && !wt_select_is_given(select);

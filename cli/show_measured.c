@@ -125,6 +125,22 @@ static size_t print_straggle(struct wt_phrase *line, const struct wt_show_config
 	return 1;
 }
 
+/* The class of a configuration whose measurement does not stand: what the model makes of it. */
+static size_t print_class(struct wt_phrase *line, const struct wt_show_config *config,
+                          const struct wt_rates_row *row)
+{
+	if (row->is_used || wt_rates_used(&config->measured) || !row->bound[0] ||
+	    !isfinite(row->class_wave_sms))
+		return 0;
+	wt_phrase_words(line, 2,
+	                "grid %" PRId64 ": too coarse to stand, but bound by %s: the model's wave "
+	                "in that form, %.*f SMs (%s)",
+	                config->blocks, row->bound, digits_of(config), row->class_wave_sms,
+	                row->wave_form);
+	wt_phrase_end(line);
+	return 1;
+}
+
 /* Why something is missing, and what does not agree. */
 static size_t print_notes(struct wt_phrase *line, const struct wt_show_config *config)
 {
@@ -141,6 +157,7 @@ static size_t print_notes(struct wt_phrase *line, const struct wt_show_config *c
 			wt_phrase_end(line);
 			notes++;
 		}
+		notes += print_class(line, config, row);
 		if (row->joint_time_ns > 0 && isfinite(row->joint_active_sms)) {
 			wt_phrase_words(
 			        line, 2,
@@ -214,10 +231,14 @@ static void print_pipes(struct wt_phrase *line, const struct wt_show_config *con
 		        wt_text_percent(a, row->dram_bytes_per_ns, model->dram_peak_bytes_per_ns));
 	else if (isfinite(row->dram_bytes_per_ns))
 		wt_phrase_add(line, "DRAM %.0f GB/s", row->dram_bytes_per_ns);
+	if (isfinite(row->issue_share))
+		wt_phrase_add(line, "issue slots %s%%", wt_text_percent(a, row->issue_share, 1));
 	if (isfinite(row->sm_clock_mhz))
 		wt_phrase_add(line, "SM clock %.0f MHz", row->sm_clock_mhz);
 	if (row->bound[0])
 		wt_phrase_add(line, "bound by %s", row->bound);
+	else if (row->bound_reason[0])
+		wt_phrase_add(line, "what bounds it is not known: %s", row->bound_reason);
 	if (form_meaning(row->wave_form))
 		wt_phrase_add(line, "of the wave's forms: %s (%s)", row->wave_form,
 		              form_meaning(row->wave_form));
@@ -358,7 +379,7 @@ int wt_show_print_measured(FILE *out, const struct wt_text_terminal *terminal,
 		rc = print_table(out, terminal, show, rates->sm_count);
 		for (size_t i = 0; i < show->config_count && notes < NOTES_SHOWN; i++)
 			notes += print_notes(&line, &show->configs[i]);
-		if (wt_rates_used(&rates->measured))
+		if (wt_rates_used(&rates->measured) || rates->measured.at[0].bound[0])
 			print_pipes(&line, rates, &rates->measured.at[0]);
 		if (wt_rates_say_profiled(&line, &rates->measured.profiled))
 			wt_phrase_end(&line);
@@ -408,9 +429,12 @@ static void put_row(struct wt_json *json, const struct wt_rates_row *row)
 	put_double(json, "warps_per_sm", row->warps_per_sm);
 	put_double(json, "tensor_share", row->tensor_share);
 	put_double(json, "dram_bytes_per_ns", row->dram_bytes_per_ns);
+	put_double(json, "issue_share", row->issue_share);
 	put_double(json, "sm_clock_mhz", row->sm_clock_mhz);
 	put_string(json, "bound", row->bound);
+	put_string(json, "bound_reason", row->bound_reason);
 	put_string(json, "wave_form", row->wave_form);
+	put_double(json, "class_wave_sms", row->class_wave_sms);
 	put_int(json, "joint_time_ns", row->joint_time_ns);
 	put_double(json, "joint_active_sms", row->joint_active_sms);
 	put_double(json, "joint_error_sms", row->joint_error_sms);

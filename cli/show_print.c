@@ -313,7 +313,8 @@ static void print_config_advice(struct wt_phrase *line, const struct wt_show_con
 /* What waiting for memory means for what a grid could win. */
 static const char *memory_words(const struct wt_show_config *config)
 {
-	const struct wt_rates_row *used = wt_rates_used(&config->measured);
+	/* That of a measurement too coarse to stand, too. */
+	const struct wt_rates_row *used = config->measured.count ? &config->measured.at[0] : NULL;
 
 	if (!used || !used->bound[0])
 		return "A kernel that waits for memory may win nothing: that needs counters.";

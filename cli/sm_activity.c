@@ -6,16 +6,24 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/bounds.h"
 #include "cli/cli.h"
 #include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "cli/sm_activity.h"
 #include "schema/wt_samples.h"
 
-static double number(sqlite3_stmt *s, int column)
+/* Of a damaged file: not known. */
+static double within(double value, double max)
 {
-	return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN
-	                                                     : sqlite3_column_double(s, column);
+	return value >= 0 && value <= max ? value : NAN;
+}
+
+static double number(sqlite3_stmt *s, int column, double max)
+{
+	return sqlite3_column_type(s, column) == SQLITE_NULL
+	               ? NAN
+	               : within(sqlite3_column_double(s, column), max);
 }
 
 /* Kernel clock less sample clock; 0 where they were not aligned: a fraction of a bucket. */
@@ -46,6 +54,8 @@ struct wt_sm_piece wt_sm_piece_cut(const struct wt_sm_piece *piece, int64_t star
 		part.end_ns = end_ns;
 	share = (double)(part.end_ns - part.start_ns) / (double)(piece->end_ns - piece->start_ns);
 	part.sampled_ns *= share;
+	part.busy_ns *= share;
+	part.extremes_ns *= share;
 	part.dram_bytes *= share;
 	return part;
 }
@@ -92,40 +102,66 @@ static int64_t moved(int64_t ns, int64_t offset_ns)
 	return (int64_t)((uint64_t)ns + (uint64_t)offset_ns);
 }
 
-/*
- * False: not a bucket of anything. Its least and most active SM are those of its most extreme samples,
- * no means: not known here.
- */
+/* Means of the least and most active SM, where the daemon summed them: not before version 4. */
+static void read_extremes(sqlite3_stmt *s, struct wt_sm_piece *piece)
+{
+	double busy_ns = number(s, 8, piece->sampled_ns), extremes_ns = number(s, 9, busy_ns);
+
+	piece->busy_ns = piece->active_avg > 0 ? piece->sampled_ns : 0;
+	piece->active_min = piece->active_max = NAN;
+	if (isnan(busy_ns) || isnan(extremes_ns))
+		return;
+	piece->busy_ns = busy_ns;
+	piece->extremes_ns = extremes_ns;
+	piece->active_min = number(s, 10, WT_BOUND_SHARE * extremes_ns) / extremes_ns;
+	piece->active_max = number(s, 11, WT_BOUND_SHARE * extremes_ns) / extremes_ns;
+}
+
+/* False: not a bucket of anything. */
 static bool read_bucket(sqlite3_stmt *s, int64_t offset_ns, struct wt_sm_piece *piece)
 {
 	*piece = (struct wt_sm_piece){.start_ns = moved(sqlite3_column_int64(s, 0), offset_ns),
 	                              .end_ns = moved(sqlite3_column_int64(s, 1), offset_ns),
 	                              .sampled_ns = sqlite3_column_double(s, 2),
-	                              .active_avg = sqlite3_column_double(s, 3),
-	                              .active_min = NAN,
-	                              .active_max = NAN,
-	                              .warps_per_sm = number(s, 4),
-	                              .tensor_share = number(s, 5),
-	                              .sm_clock_mhz = number(s, 6),
-	                              .dram_bytes = number(s, 7)};
-	return piece->end_ns > piece->start_ns && piece->sampled_ns > 0 &&
-	       isfinite(piece->active_avg) &&
-	       (double)piece->end_ns - (double)piece->start_ns <= PIECE_NS_MAX;
+	                              .active_avg = number(s, 3, WT_BOUND_SHARE),
+	                              .warps_per_sm = number(s, 4, WT_BOUND_WARPS_PER_SM),
+	                              .tensor_share = number(s, 5, WT_BOUND_SHARE),
+	                              .sm_clock_mhz = number(s, 6, WT_BOUND_SM_CLOCK_MHZ)};
+	double length_ns = (double)piece->end_ns - (double)piece->start_ns;
+
+	piece->dram_bytes = number(s, 7, 2.0 * WT_BOUND_DRAM_BYTES_PER_NS * length_ns);
+	read_extremes(s, piece);
+	return length_ns > 0 && length_ns <= PIECE_NS_MAX && piece->sampled_ns > 0 &&
+	       piece->sampled_ns <= 2 * length_ns && isfinite(piece->active_avg);
+}
+
+static bool has_extremes(sqlite3 *db)
+{
+	return wt_db_int(db,
+	                 "SELECT count(*) FROM pragma_table_info('sm_bucket') WHERE name = "
+	                 "'max_share_ns'",
+	                 0) != 0;
 }
 
 static int read_buckets(sqlite3 *db, const struct request *request)
 {
-	static const char sql[] =
-	        "SELECT start_ns, end_ns, sampled_ns, active_avg,"
-	        " warps_per_sm, tensor_share, sm_clock_mhz, dram_read_bytes + dram_write_bytes"
-	        " FROM sm_bucket WHERE device_id = ?1 AND start_ns < ?3 AND end_ns > ?2"
-	        " ORDER BY start_ns";
+	char sql[512];
 	struct wt_sm_piece piece;
 	sqlite3_stmt *s;
-	int rc = wt_run_has_table(db, "sm_bucket") ? prepare(db, sql, request, &s) : 1;
+	int rc;
 
+	if (!wt_run_has_table(db, "sm_bucket"))
+		return 0;
+	snprintf(sql, sizeof(sql),
+	         "SELECT start_ns, end_ns, sampled_ns, active_avg, warps_per_sm, tensor_share,"
+	         " sm_clock_mhz, dram_read_bytes + dram_write_bytes, %s"
+	         " FROM sm_bucket WHERE device_id = ?1 AND start_ns < ?3 AND end_ns > ?2"
+	         " ORDER BY start_ns",
+	         has_extremes(db) ? "busy_ns, extremes_ns, min_share_ns, max_share_ns"
+	                          : "NULL, NULL, NULL, NULL");
+	rc = prepare(db, sql, request, &s);
 	if (rc)
-		return rc < 0 ? rc : 0;
+		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
 		rc = read_bucket(s, request->offset_ns, &piece) ? give(request, &piece) : 0;
 		if (rc)
@@ -141,29 +177,34 @@ static int read_buckets(sqlite3 *db, const struct request *request)
 	" FROM sample_chunk c JOIN sampler USING (sampler_id) WHERE device_id = ?1"                \
 	" AND c.start_ns < ?3 AND c.end_ns > ?2"
 
-static double known(float value, double divisor)
+static double known(float value, double divisor, double max)
 {
-	return value < 0 || divisor <= 0 ? NAN : (double)value / divisor;
+	return value < 0 || divisor <= 0 ? NAN : within((double)value / divisor, max);
 }
 
 static struct wt_sm_piece piece_of(const struct wt_sample *sample, int64_t offset_ns)
 {
 	double cycles = sample->elapsed_cycles, ns = sample->duration_ns;
-	double read = known(sample->dram_read_bytes, 1),
-	       written = known(sample->dram_write_bytes, 1);
+	double read = known(sample->dram_read_bytes, 1, WT_BOUND_DRAM_BYTES_PER_NS * ns),
+	       written = known(sample->dram_write_bytes, 1, WT_BOUND_DRAM_BYTES_PER_NS * ns);
 
 	int64_t start_ns = moved((int64_t)sample->start_ns, offset_ns);
+	double busy_ns = sample->active_avg > 0 ? ns : 0;
+	bool has_extremes = sample->active_min >= 0 && sample->active_max >= 0;
 
-	return (struct wt_sm_piece){.start_ns = start_ns,
-	                            .end_ns = moved(start_ns, sample->duration_ns),
-	                            .sampled_ns = ns,
-	                            .active_avg = known(sample->active_avg, cycles),
-	                            .active_min = known(sample->active_min, cycles),
-	                            .active_max = known(sample->active_max, cycles),
-	                            .warps_per_sm = known(sample->warps, cycles),
-	                            .tensor_share = known(sample->tensor, cycles),
-	                            .sm_clock_mhz = cycles / ns * 1e3,
-	                            .dram_bytes = read + written};
+	return (struct wt_sm_piece){
+	        .start_ns = start_ns,
+	        .end_ns = moved(start_ns, sample->duration_ns),
+	        .sampled_ns = ns,
+	        .active_avg = known(sample->active_avg, cycles, WT_BOUND_SHARE),
+	        .active_min = known(sample->active_min, cycles, WT_BOUND_SHARE),
+	        .active_max = known(sample->active_max, cycles, WT_BOUND_SHARE),
+	        .busy_ns = busy_ns,
+	        .extremes_ns = has_extremes ? busy_ns : 0,
+	        .warps_per_sm = known(sample->warps, cycles, WT_BOUND_WARPS_PER_SM),
+	        .tensor_share = known(sample->tensor, cycles, WT_BOUND_SHARE),
+	        .sm_clock_mhz = within(cycles / ns * 1e3, WT_BOUND_SM_CLOCK_MHZ),
+	        .dram_bytes = read + written};
 }
 
 static int give_chunk(const struct request *request, const void *data, int bytes,
@@ -260,10 +301,10 @@ void wt_sm_sum_add(struct wt_sm_sum *sum, const struct wt_sm_piece *piece)
 	sum->sampled_ns += ns;
 	sum->active_ns += piece->active_avg * ns;
 	/* A sampler asks for these two at every fourth sample: they stand for all with an active SM. */
-	if (piece->active_avg > 0) {
-		sum->busy_ns += ns;
-		add_known(&sum->min_ns, &sum->min_known_ns, piece->active_min, ns);
-		add_known(&sum->max_ns, &sum->max_known_ns, piece->active_max, ns);
+	sum->busy_ns += piece->busy_ns;
+	if (piece->extremes_ns > 0) {
+		add_known(&sum->min_ns, &sum->min_known_ns, piece->active_min, piece->extremes_ns);
+		add_known(&sum->max_ns, &sum->max_known_ns, piece->active_max, piece->extremes_ns);
 	}
 	add_known(&sum->warps_ns, &sum->warps_known_ns, piece->warps_per_sm, ns);
 	add_known(&sum->tensor_ns, &sum->tensor_known_ns, piece->tensor_share, ns);

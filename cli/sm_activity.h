@@ -24,6 +24,8 @@ struct wt_sm_piece {
 	double sampled_ns; /* of it; the rest nobody looked at */
 	double active_avg, active_min,
 	        active_max; /* shares: mean of the SMs, least and most active one */
+	double busy_ns; /* of sampled_ns, with an SM active */
+	double extremes_ns; /* of busy_ns, where the least and most active one are known */
 	double warps_per_sm, tensor_share, sm_clock_mhz;
 	double dram_bytes; /* while sampled */
 };
@@ -81,6 +83,7 @@ int wt_sm_activity_failed(const struct wt_run_file *run, int rc);
 struct wt_sm_agreement {
 	bool has_samples; /* of this device and window */
 	double sampled_share; /* mean SM activity over the time that was sampled */
+	bool has_ledger; /* there are kernels to compare with: ledger_share, reason */
 	double ledger_share; /* active of SMs x wall */
 	double coverage; /* sampled of the window */
 	char reason[280]; /* of a difference of a point and more, likely; "": there is none */
@@ -88,6 +91,12 @@ struct wt_sm_agreement {
 
 int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
                          const struct wt_ledger_device *device, struct wt_sm_agreement *ret);
+
+/*
+ * Of what samples saw active in the whole run, the share that none of its kernels explains: other
+ * programs, or kernels without records. 0: nothing, or not known.
+ */
+double wt_sm_unexplained_share(sqlite3 *db, int64_t device_id);
 
 /* A line for people; nothing without samples. */
 void wt_sm_agreement_print(struct wt_phrase *line, const struct wt_sm_agreement *agreement);

@@ -57,6 +57,42 @@ static double profiled_less(sqlite3 *db, const struct wt_ledger_device *device)
 	return sms * (double)device->busy_ns / (double)device->total_sm_ns;
 }
 
+double wt_sm_unexplained_share(sqlite3 *db, int64_t device_id)
+{
+	sqlite3_stmt *s;
+	double share = 0;
+
+	if (!wt_run_has_table(db, "fold") ||
+	    wt_report_prepare(db,
+	                      "SELECT 1.0 * (active_sm_ns - explained_sm_ns) / active_sm_ns"
+	                      " FROM main.fold WHERE device_id = ?1 AND active_sm_ns > 0",
+	                      &s))
+		return 0;
+	sqlite3_bind_int64(s, 1, device_id);
+	if (wt_report_step(s) > 0)
+		share = sqlite3_column_double(s, 0);
+	sqlite3_finalize(s);
+	return share > 0 && share <= 1 ? share : 0; /* else a damaged file */
+}
+
+/* Somebody else's kernels: as folding and NVML have it. */
+static void find_others(sqlite3 *db, const struct wt_ledger_device *device,
+                        const struct wt_gpu_states *states, struct wt_sm_agreement *agreement)
+{
+	double more = wt_sm_unexplained_share(db, device->device_id) * agreement->sampled_share;
+	char a[WT_TEXT_NUMBER_BYTES],
+	        who[80] = "another program or run used the GPU, or kernels have no records";
+
+	if (states->foreign)
+		snprintf(who, sizeof(who), "another process used the GPU (pid %" PRId64 ")",
+		         states->foreign_pid);
+	if (more >= WT_SM_AGREEMENT_POINTS / 4)
+		say(agreement, "%s%% no kernel of this run explains: %s",
+		    wt_text_percent(a, more, 1), who);
+	else if (states->foreign)
+		say(agreement, "%s", who);
+}
+
 /* What could make them differ, and did happen in this window. */
 static void find_reasons(sqlite3 *db, const struct wt_ledger_device *device,
                          const struct wt_gpu_states *states, struct wt_sm_agreement *agreement)
@@ -65,6 +101,8 @@ static void find_reasons(sqlite3 *db, const struct wt_ledger_device *device,
 	bool is_ledger_less = agreement->ledger_share < agreement->sampled_share;
 	char a[WT_TEXT_NUMBER_BYTES];
 
+	if (is_ledger_less)
+		find_others(db, device, states, agreement);
 	if (agreement->coverage < COVERAGE_WHOLE)
 		say(agreement, "samples cover %s%% of the window",
 		    wt_text_percent(a, agreement->coverage, 1));
@@ -72,9 +110,6 @@ static void find_reasons(sqlite3 *db, const struct wt_ledger_device *device,
 	if (more >= WT_SM_AGREEMENT_POINTS / 4)
 		say(agreement, "launches that were profiled had %s%% %s than sampled ones",
 		    wt_text_percent(a, more, 1), is_ledger_less ? "less" : "more");
-	if (is_ledger_less && states->foreign)
-		say(agreement, "another process used the GPU (pid %" PRId64 ")",
-		    states->foreign_pid);
 	more = (double)device->share.unjudged_sm_ns / total;
 	if (is_ledger_less && more >= WT_SM_AGREEMENT_POINTS / 4)
 		say(agreement, "%s%% is unjudged, which can be active",
@@ -104,8 +139,11 @@ int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
 		return rc;
 	ret->has_samples = true;
 	ret->sampled_share = sum.active_ns / sum.sampled_ns;
-	ret->ledger_share = (double)device->share.active_sm_ns / (double)device->total_sm_ns;
 	ret->coverage = fmin(1, sum.sampled_ns / (double)device->wall_ns);
+	ret->has_ledger = !ledger->is_samples_alone;
+	if (!ret->has_ledger)
+		return 0;
+	ret->ledger_share = (double)device->share.active_sm_ns / (double)device->total_sm_ns;
 	if (fabs(ret->ledger_share - ret->sampled_share) <= WT_SM_AGREEMENT_POINTS)
 		return 0;
 	rc = wt_gpu_states_load(db, device->device_id, ledger->start_ns, ledger->end_ns, &states);
@@ -123,6 +161,14 @@ void wt_sm_agreement_print(struct wt_phrase *line, const struct wt_sm_agreement 
 
 	if (!agreement->has_samples)
 		return;
+	if (!agreement->has_ledger) {
+		wt_phrase_add(line, "SM activity, as DCGM has it: %s%% sampled",
+		              wt_text_percent(a, agreement->sampled_share, 1));
+		wt_phrase_add(line, "samples cover %s%% of the window",
+		              wt_text_percent(b, agreement->coverage, 1));
+		wt_phrase_end(line);
+		return;
+	}
 	wt_phrase_add(line, "SM activity, as DCGM has it: %s%% sampled, %s%% by the ledger",
 	              wt_text_percent(a, agreement->sampled_share, 1),
 	              wt_text_percent(b, agreement->ledger_share, 1));
@@ -169,7 +215,7 @@ int wt_sm_activity_put_json(struct wt_json *json, sqlite3 *db, const struct wt_l
 	wt_json_key(json, "sampled");
 	wt_json_double(json, agreement.sampled_share);
 	wt_json_key(json, "ledger");
-	wt_json_double(json, agreement.ledger_share);
+	wt_json_double(json, agreement.has_ledger ? agreement.ledger_share : NAN);
 	wt_json_key(json, "coverage");
 	wt_json_double(json, agreement.coverage);
 	wt_json_key(json, "reason");

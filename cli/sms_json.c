@@ -33,17 +33,16 @@ struct wt_table *wt_sms_table(const struct wt_ledger *ledger, const struct wt_sm
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 
 	for (size_t i = 0; table && i < ledger->device_count; i++) {
-		const struct wt_sms_occupied *occupied = &sms->devices[i];
+		const struct wt_ledger_device *device = &ledger->devices[i];
 		const struct wt_sms_heat *heat = &sms->measured[i].heat;
 
-		for (int64_t k = 0; k <= occupied->sms; k++)
-			if (!k || occupied->ns[k])
-				add_row(table, occupied->device_id, k, occupied->ns[k],
-				        (double)ledger->devices[i].wall_ns, "model");
-		for (int64_t k = 0; wt_sms_has_samples(&sms->measured[i]) && k <= occupied->sms;
-		     k++)
+		for (int64_t k = 0; !ledger->is_samples_alone && k <= device->sms; k++)
+			if (!k || sms->devices[i].ns[k])
+				add_row(table, device->device_id, k, sms->devices[i].ns[k],
+				        (double)device->wall_ns, "model");
+		for (int64_t k = 0; wt_sms_has_samples(&sms->measured[i]) && k <= device->sms; k++)
 			if (!k || heat->by_sms[k] >= 0.5)
-				add_row(table, occupied->device_id, k, llround(heat->by_sms[k]),
+				add_row(table, device->device_id, k, llround(heat->by_sms[k]),
 				        heat->total.sampled_ns, "sampled");
 	}
 	return table;
@@ -55,14 +54,36 @@ static void put_int(struct wt_json *json, const char *key, int64_t value)
 	wt_json_int(json, value);
 }
 
+/* What kernels could occupy; NULL: there are none, which is no 0. */
+static void put_occupied(struct wt_json *json, const struct wt_ledger_device *device,
+                         const struct wt_sms_occupied *occupied)
+{
+	double held = occupied ? wt_sms_occupied_sm_ns(occupied) : 0;
+
+	wt_json_key(json, "busy_ns");
+	if (occupied)
+		wt_json_int(json, device->busy_ns);
+	else
+		wt_json_null(json);
+	wt_json_key(json, "shared_ns");
+	if (occupied)
+		wt_json_int(json, occupied->shared_ns);
+	else
+		wt_json_null(json);
+	wt_json_key(json, "mean_sms");
+	wt_json_double(json, occupied ? held / (double)device->wall_ns : NAN);
+	wt_json_key(json, "mean_busy_sms");
+	wt_json_double(json, device->busy_ns ? held / (double)device->busy_ns : NAN);
+	wt_json_key(json, "evidence");
+	wt_json_string(json, occupied ? "model" : NULL);
+}
+
 static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
                       const struct wt_sms *sms, size_t at)
 {
 	const struct wt_ledger_device *device = &view->ledger.devices[at];
-	const struct wt_sms_occupied *occupied = &sms->devices[at];
 	const struct wt_sms_measured *measured = &sms->measured[at];
 	int rc;
-	double held = wt_sms_occupied_sm_ns(occupied);
 
 	wt_json_object_begin(json);
 	put_int(json, "device_id", device->device_id);
@@ -72,17 +93,7 @@ static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
 	wt_json_string(json, device->uuid);
 	put_int(json, "sms", device->sms);
 	put_int(json, "wall_ns", device->wall_ns);
-	put_int(json, "busy_ns", device->busy_ns);
-	put_int(json, "shared_ns", occupied->shared_ns);
-	wt_json_key(json, "mean_sms");
-	wt_json_double(json, held / (double)device->wall_ns);
-	wt_json_key(json, "mean_busy_sms");
-	if (device->busy_ns)
-		wt_json_double(json, held / (double)device->busy_ns);
-	else
-		wt_json_null(json);
-	wt_json_key(json, "evidence");
-	wt_json_string(json, "model");
+	put_occupied(json, device, view->ledger.is_samples_alone ? NULL : &sms->devices[at]);
 	rc = wt_sm_activity_put_json(json, view->run.db, &view->ledger, device);
 	wt_sms_heat_put_json(json, &measured->heat);
 	wt_rates_put_profiled(json, &measured->profiled);

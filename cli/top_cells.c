@@ -280,6 +280,12 @@ static void add_dram(struct wt_table *table, const struct wt_report_row *row,
 	add_counter(table, view, row->dram_share);
 }
 
+static void add_issue(struct wt_table *table, const struct wt_report_row *row,
+                      const struct wt_top_view *view)
+{
+	add_counter(table, view, row->issue_share);
+}
+
 static void add_bound(struct wt_table *table, const struct wt_report_row *row,
                       const struct wt_top_view *view)
 {
@@ -553,8 +559,10 @@ const struct wt_top_column wt_top_columns[] = {
         {"tensor", "TC%", 0, 0, 0, WT_TABLE_RIGHT, add_tensor,
          "of time x SMs, the tensor pipe worked, measured"},
         {"mem", "MEM%", 0, 0, 0, WT_TABLE_RIGHT, add_dram, "DRAM, of its peak bandwidth, measured"},
+        {"issue", "ISS%", 0, 0, 0, WT_TABLE_RIGHT, add_issue,
+         "of the issue slots of all SMs, measured"},
         {"bound", "BOUND", 0, 0, 0, WT_TABLE_LEFT, add_bound,
-         "what bounds it, by the last two: compute, memory, latency"},
+         "what bounds it, by the last three: compute, memory, latency"},
         {"evidence", "EVIDENCE", 0, 0, 0, WT_TABLE_LEFT, add_evidence,
          "how much of its SM-time is measured"},
         {"configs", "CONFIGS", 0, 0, 0, WT_TABLE_RIGHT, add_configs, "launch configurations"},

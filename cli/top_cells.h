@@ -18,7 +18,7 @@ struct wt_top_column {
 	const char *help;
 };
 
-#define WT_TOP_COLUMN_COUNT 40
+#define WT_TOP_COLUMN_COUNT 41
 extern const struct wt_top_column wt_top_columns[WT_TOP_COLUMN_COUNT];
 
 /* '~': the model's alone, '*': in part, 0: measured. */

@@ -78,8 +78,8 @@ static unsigned measured_from(const struct wt_top_column *column)
 	static const struct {
 		const char *name;
 		unsigned from;
-	} columns[] = {
-	        {"straggle", 76}, {"mem", 84}, {"ramp", 100}, {"warps", 110}, {"tensor", 120}};
+	} columns[] = {{"straggle", 76}, {"mem", 84},     {"ramp", 100}, {"warps", 110},
+	               {"bound", 116},   {"tensor", 124}, {"issue", 130}};
 
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
 		if (is_named(column, columns[i].name))

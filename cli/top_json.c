@@ -90,6 +90,7 @@ static const struct field {
         FIELD(warps_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
         FIELD(tensor_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
         FIELD(dram_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
+        FIELD(issue_share, DOUBLE, NULL_NO_COUNTER, EVIDENCE_NONE),
         FIELD(cv, DOUBLE, NULL_ONE_LAUNCH, EVIDENCE_NONE),
         FIELD(latency_launches, INT, NULL_NO_LATENCY, EVIDENCE_NONE),
         FIELD(latency_mean_ns, DOUBLE, NULL_NO_LATENCY, EVIDENCE_NONE),
@@ -290,6 +291,11 @@ static void put_evidence(struct wt_json *json, const struct wt_report *report,
 		wt_json_key(json, fields[i].key);
 		wt_json_string(json, reason);
 	}
+	if (!row->bound) {
+		wt_json_key(json, "bound");
+		wt_json_string(json,
+		               row->bound_reason[0] ? row->bound_reason : "no counter measured it");
+	}
 	if (row->unjudged_sm_ns) {
 		wt_json_key(json, "unjudged_sm_ns");
 		wt_json_string(json, row->model_reason ? row->model_reason
@@ -405,13 +411,7 @@ static void put_window(struct wt_json *json, const struct wt_report *report)
 		wt_json_null(json);
 	}
 	wt_select_put_steps(json, report->steps);
-	wt_json_key(json, "cost");
-	wt_json_object_begin(json);
-	wt_json_key(json, "flush_cpu_ns");
-	wt_json_int(json, report->flush_cpu_ns);
-	wt_json_key(json, "cupti_callback_ns");
-	wt_json_int(json, report->cupti_callback_ns);
-	wt_json_object_end(json);
+	wt_cost_put(json, &report->cost);
 }
 
 /* Do the rows sum to the ledger, and if not, why? */

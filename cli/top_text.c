@@ -369,6 +369,7 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_add(&line, "%s launches", wt_text_count(number, c->launches_attempted));
 		wt_phrase_end(&line);
 	}
+	wt_cost_print_budgets(&line, &report->cost);
 }
 
 /* What single launches were read for, and what the figures then are of. */
@@ -445,10 +446,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 		        &line, 2, "upper bound where kernels overlap (%s%% of TIME): %s",
 		        wt_text_percent(a, (double)overlap_ns, (double)report->total.time_ns),
 		        wt_report_shares_reason(report));
-	if (report->flush_cpu_ns + report->cupti_callback_ns)
-		wt_phrase_add(&line, "own thread and callbacks %s%s (hooks, CUPTI not counted)",
-		              wt_text_ns(a, report->flush_cpu_ns + report->cupti_callback_ns),
-		              whole);
+	wt_cost_add(&line, &report->cost, whole);
 	print_read(&line, report, style);
 	if (style->problem)
 		wt_phrase_add(&line, "%s", style->problem);

@@ -89,8 +89,8 @@ static int64_t sm_ns(double sms, int64_t duration_ns)
 }
 
 /*
- * Underfill and wave as measured, by themselves: straggle stays. Nothing is won by more SMs for what
- * waits for memory.
+ * Underfill and wave as measured, by themselves: straggle stays. Where the class alone is known, the model's
+ * wave in its form. Nothing is won by more SMs for what waits for memory.
  */
 static void use_measured(struct loading *load, int64_t config_id, struct wt_whatif_launch *launch)
 {
@@ -110,6 +110,10 @@ static void use_measured(struct loading *load, int64_t config_id, struct wt_what
 		launch->wave_max_sm_ns = sm_ns(most, launch->duration_ns);
 		if (launch->wave_max_sm_ns < launch->wave_sm_ns)
 			launch->wave_max_sm_ns = launch->wave_sm_ns;
+	} else if (config->measure.has_class_wave && launch->is_judged &&
+	           launch->sms == load->device->sms) {
+		launch->wave_sm_ns = sm_ns(config->measure.wave_sms, launch->duration_ns);
+		launch->wave_max_sm_ns = launch->wave_sm_ns;
 	} else {
 		return;
 	}

@@ -25,12 +25,13 @@
 #define CLIENTS_MAX 64
 #define CLIENT_NS (10 * WT_SECOND)
 #define DRAIN_MS_MAX 3600000
+#define STRANGERS_NS (2 * WT_SECOND) /* for samplers that others started */
 #define REQUEST_BYTES 1024
 
 struct wt_client {
 	struct wt_client *next;
 	int fd;
-	int64_t until_ns;
+	int64_t begun_ns, until_ns;
 	char request[REQUEST_BYTES];
 	size_t request_bytes;
 	char *reply;
@@ -157,32 +158,44 @@ static void reply(struct wt_client *client, const char *format, ...)
 
 /* ---- drain */
 
+enum pending {
+	NOTHING,
+	STRANGERS, /* samplers that are not ours: nobody ends them with the run */
+	RECORDS,
+};
+
 /* Dead processes of a run, not drained, committed and unlinked yet; and when there are no others, its
  * samplers, which end with them. */
-static bool is_pending(struct wt_daemon *daemon, const char *key)
+static enum pending what_is_pending(struct wt_daemon *daemon, const char *key)
 {
-	bool has_samplers = false, has_processes = false;
+	bool has_samplers = false, has_strangers = false, has_processes = false;
 
 	for (struct wt_process *process = daemon->processes; process; process = process->next) {
 		if (strcmp(process->run->key, key) != 0)
 			continue;
 		if (process->is_done || process->is_superseded || process->counters.finished_ns ||
 		    wt_liveness_poll(&process->liveness) == WT_LIFE_DEAD)
-			return true;
-		if (wt_process_is_sampler(process))
+			return RECORDS;
+		if (!wt_process_is_sampler(process))
+			has_processes = true;
+		else if (wt_samplers_is_child(daemon, process->liveness.pid))
 			has_samplers = true;
 		else
-			has_processes = true;
+			has_strangers = true;
 	}
-	return has_samplers && !has_processes;
+	if (has_processes)
+		return NOTHING;
+	return has_samplers ? RECORDS : has_strangers ? STRANGERS : NOTHING;
 }
 
 static void check_drain(struct wt_daemon *daemon, struct wt_client *client, int64_t now_ns)
 {
-	bool is_over = now_ns >= client->until_ns;
+	enum pending pending = what_is_pending(daemon, client->key);
+	bool is_over = now_ns >= client->until_ns ||
+	               (pending == STRANGERS && now_ns - client->begun_ns >= STRANGERS_NS);
 	char path[WT_PATH_BYTES];
 
-	if (is_pending(daemon, client->key) && !is_over)
+	if (pending && !is_over)
 		return;
 	if (wt_run_find_file(daemon, client->key, path)) {
 		/* Attached, but its file could not be made: that is not "no such run". */
@@ -198,7 +211,7 @@ static void check_drain(struct wt_daemon *daemon, struct wt_client *client, int6
 			reply(client, "none\n");
 		return;
 	}
-	reply(client, "%s %s\n", is_pending(daemon, client->key) ? "timeout" : "ok", path);
+	reply(client, "%s %s\n", pending ? "timeout" : "ok", path);
 }
 
 /* "KEY MS": the key may hold spaces, the number is the last word. */
@@ -219,6 +232,7 @@ static void start_drain(struct wt_daemon *daemon, struct wt_client *client, char
 		return;
 	}
 	snprintf(client->key, sizeof(client->key), "%s", arguments);
+	client->begun_ns = now_ns;
 	client->until_ns = now_ns + limit_ms * WT_MS;
 	client->is_draining = true;
 	/* Its segments may have appeared and died since the last look. */

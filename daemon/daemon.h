@@ -127,6 +127,10 @@ struct wt_counters {
 	uint64_t samples_taken, samples_dropped, sample_overflows, sample_interval_ns;
 	uint64_t sampler_state, sampler_detail, sampler_cpu_ns;
 	uint64_t profiled_launches, profile_dropped, profile_cost_ns, profile_state, profile_detail;
+	uint64_t hook_launch_ns, hook_calls_timed, hook_calls_ns, hook_long_ns;
+	uint64_t launching_threads, launching_thread_ns, hook_time[WT_COST_BUCKETS];
+	uint64_t hook_start_ns, cupti_callbacks, cupti_bytes, app_callback_ns;
+	uint64_t budget_ppm, budget_state, budget_stepped_ns, budget_cost_ppm;
 };
 
 struct wt_mapped {
@@ -215,6 +219,8 @@ enum wt_statement {
 	WT_SQL_GPU_STATE,
 	WT_SQL_PROFILE,
 	WT_SQL_PROFILE_COUNT,
+	WT_SQL_OWN_COST,
+	WT_SQL_HOOK_TIME,
 	WT_SQL_MAX
 };
 
@@ -303,6 +309,9 @@ struct wt_process;
  * is settled then. `pid` as seen here, or 0.
  */
 void wt_run_key(const struct wt_mapped *mapped, int32_t pid, char key[WT_RUN_KEY_BYTES]);
+/* The environment that a process was started with: on the heap, each variable ended by NUL but perhaps
+ * the last. NULL: not ours to read. */
+char *wt_environ_read(int32_t pid, size_t *ret_bytes);
 /* The known run of a key, added if new; not opened yet. NULL: no memory. */
 struct wt_run *wt_run_get(struct wt_daemon *daemon, const char *key);
 /* Opens the run file if it is time to try. 0 or -errno. */
@@ -386,6 +395,9 @@ int wt_sampled_save(struct wt_process *process, bool is_over);
 struct wt_bucket {
 	int64_t start_ns, sampled_ns, samples;
 	double active, active_min, active_max, cycles, warps, tensor, read_bytes, write_bytes;
+	/* Where an SM was active; and of that, where least and most are known, with their sums. */
+	int64_t busy_ns, extremes_ns;
+	double min_share_ns, max_share_ns;
 	bool has_warps, has_tensor, has_read, has_write;
 };
 
@@ -402,6 +414,13 @@ uint32_t wt_profiled_least_length(const struct wt_cell *cell);
 int wt_profiled_drain(struct wt_process *process, const struct wt_cell *cell);
 int wt_profiled_save_count(struct wt_process *process);
 int wt_profiled_load_count(struct wt_process *process);
+
+/* ---- cost.c */
+
+/* What wavetap took in the process; of a live one at most once a second. */
+int wt_cost_save(struct wt_process *process, bool is_live);
+/* Into its segment, as far as it is drained. */
+int64_t wt_cost_bytes_written(const struct wt_process *process);
 
 /* ---- process.c */
 
@@ -470,6 +489,7 @@ struct wt_process {
 	int64_t drained_ns, hole_since_ns, device_since_ns, active_ns;
 	uint64_t hole_pos;
 	uint64_t tails[WT_RING_MAX]; /* last seen, for status */
+	int64_t cost_saved_ns; /* CLOCK_MONOTONIC; 0 = not yet */
 	bool is_stalled;
 	bool is_timeless; /* the last kernels came without times: see drain_kernel.c */
 	uint32_t timed_window, timeless_window; /* of the last kernels, so many without times */
@@ -582,6 +602,8 @@ struct wt_sampler_child;
 /* Starts and ends what is due; before the processes that are done are let go. */
 void wt_samplers_step(struct wt_daemon *daemon, int64_t now_ns);
 void wt_samplers_close(struct wt_daemon *daemon);
+/* Did we start it? Then it is ended with its run, and killed where it does not end. */
+bool wt_samplers_is_child(const struct wt_daemon *daemon, pid_t pid);
 
 /* For status. */
 struct wt_sampler_view {

@@ -36,9 +36,13 @@ static int64_t keep_bytes(void)
 
 	if (!setting || !setting[0])
 		return KEEP_BYTES_DEFAULT;
+	if (!strcmp(setting, "0"))
+		return 0;
 	if (wt_keep_parse(setting, &keep, error) || keep.bytes < 0 || keep.runs >= 0 ||
 	    keep.age_ns >= 0) {
-		wt_log_line("WAVETAP_SAMPLE_KEEP: not a size, as 256MiB; 256 MiB are kept");
+		wt_log_line("WAVETAP_SAMPLE_KEEP: \"%.40s\" is not a size, as 256MiB, or 0 for "
+		            "none; 256 MiB are kept",
+		            setting);
 		return KEEP_BYTES_DEFAULT;
 	}
 	return keep.bytes;
@@ -185,7 +189,8 @@ static double per_cycle(float value, const struct wt_sample *sample)
  */
 static struct wt_fold_sample fold_sample_of(const struct wt_sample *s, double sms)
 {
-	bool is_rich = s->tensor >= 0 || s->dram_read_bytes >= 0;
+	bool is_rich = s->tensor >= 0 || s->dram_read_bytes >= 0 || wt_sample_instructions(s) >= 0;
+	float slots = wt_sample_instructions(s) / (float)(WT_EVIDENCE_ISSUE_SLOTS * sms);
 	double dram = s->dram_read_bytes < 0 || s->dram_write_bytes < 0
 	                      ? -1.0
 	                      : ((double)s->dram_read_bytes + (double)s->dram_write_bytes) /
@@ -198,6 +203,7 @@ static struct wt_fold_sample fold_sample_of(const struct wt_sample *s, double sm
 	                 [WT_FOLD_WARPS] = per_cycle(s->warps, s),
 	                 [WT_FOLD_TENSOR] = per_cycle(s->tensor, s),
 	                 [WT_FOLD_DRAM] = dram,
+	                 [WT_FOLD_ISSUE] = per_cycle(slots, s),
 	                 [WT_FOLD_CLOCK] = (double)s->elapsed_cycles / s->duration_ns},
 	};
 }

@@ -18,7 +18,9 @@ struct side {
 	const char *reason;
 	int64_t launches, time_ns, joint_time_ns;
 	double joint_active_sms, joint_error_sms; /* < 0: not known, like the next four */
-	double warps_per_sm, tensor_share, dram_bytes_per_ns, clock_mhz;
+	double warps_per_sm, tensor_share, dram_bytes_per_ns, clock_mhz, issue_share;
+	double tensor_error, dram_error, issue_error;
+	const char *bound_reason; /* why the class is not known; NULL: it is */
 	struct wt_evidence_measured measured;
 };
 
@@ -107,6 +109,7 @@ static void profiled_side(const struct sums *sums, const struct wt_profiled_cloc
 	                     .tensor_share = -1,
 	                     .dram_bytes_per_ns = -1,
 	                     .clock_mhz = -1,
+	                     .issue_share = -1,
 	                     .measured = {.evidence = WT_EVIDENCE_PROFILED}};
 	if (!ret->is_there || !(cycles > 0))
 		return;
@@ -118,6 +121,11 @@ static void profiled_side(const struct sums *sums, const struct wt_profiled_cloc
 	ret->warps_per_sm = per(sums->warps, cycles);
 	ret->tensor_share = per(sums->tensor, cycles);
 	ret->dram_bytes_per_ns = per(sums->dram_bytes, all_ns);
+	/* Of how long it took, as of active SMs. */
+	if (result.active_sms > 0) {
+		ret->tensor_error = ret->tensor_share * result.error_sms / result.active_sms;
+		ret->dram_error = ret->dram_bytes_per_ns * result.error_sms / result.active_sms;
+	}
 	ret->clock_mhz = clock->cycles_per_ns * 1e3;
 }
 
@@ -145,6 +153,10 @@ static void sampled_side(const struct wt_fold_result *result, struct side *ret)
 	        .tensor_share = result->mean[WT_FOLD_TENSOR],
 	        .dram_bytes_per_ns = result->mean[WT_FOLD_DRAM],
 	        .clock_mhz = per(result->mean[WT_FOLD_CLOCK], 1e-3),
+	        .issue_share = result->mean[WT_FOLD_ISSUE],
+	        .tensor_error = result->error[WT_FOLD_TENSOR],
+	        .dram_error = result->error[WT_FOLD_DRAM],
+	        .issue_error = result->error[WT_FOLD_ISSUE],
 	        .measured = {.evidence = WT_EVIDENCE_SAMPLED,
 	                     .active_sms = result->active_sms,
 	                     .error_sms = result->error_sms},
@@ -155,16 +167,56 @@ static void sampled_side(const struct wt_fold_result *result, struct side *ret)
 
 /* ---- rows of `measured` */
 
-static enum wt_bound bound_of(const struct side *side, const struct wt_device *device)
+/* What is open of the SMs is as open of their pipes: an error of a share is no less than that of these. */
+static struct wt_evidence_range range_of(const struct side *side, double value, double error,
+                                         double sms)
+{
+	return wt_evidence_within(value, fmax(error, side->measured.error_sms / sms));
+}
+
+/* Of whatever was measured, however coarse: the errors say whether it will do. */
+static void classify(struct side *side, const struct wt_device *device)
 {
 	double peak = wt_evidence_dram_peak(device->mem_clock_khz, device->mem_bus_bits);
-	double tensor = -1, dram = -1;
+	double sms = device->sm_count, active = side->measured.active_sms;
+	double error = side->measured.error_sms;
+	struct wt_evidence_pipes pipes = {
+	        .tensor = wt_evidence_of_active(
+	                range_of(side, side->tensor_share, side->tensor_error, sms), active, error,
+	                sms),
+	        .dram = wt_evidence_within(-1, -1),
+	        .issue = wt_evidence_of_active(
+	                range_of(side, side->issue_share, side->issue_error, sms), active, error,
+	                sms),
+	};
 
-	if (side->tensor_share >= 0 && side->measured.active_sms > 0)
-		tensor = side->tensor_share * device->sm_count / side->measured.active_sms;
-	if (side->dram_bytes_per_ns >= 0 && peak > 0)
-		dram = side->dram_bytes_per_ns / peak;
-	return wt_evidence_bound(tensor, dram, -1);
+	if (peak > 0)
+		pipes.dram = range_of(side, side->dram_bytes_per_ns / peak, side->dram_error / peak,
+		                      sms);
+	side->measured.bound = wt_evidence_class(&pipes, &side->bound_reason);
+}
+
+/* One evidence may know the class where the other doesn't: the range profiler counts no issue slots. */
+static void lend_class(struct side *to, const struct side *from)
+{
+	if (!to->is_there || !from->is_there || to->measured.bound != WT_BOUND_UNKNOWN ||
+	    from->measured.bound == WT_BOUND_UNKNOWN)
+		return;
+	to->measured.bound = from->measured.bound;
+	to->bound_reason = NULL;
+}
+
+/* The model's wave in the form of its class, in SMs; < 0: there is none. *ret_form: which. */
+static double class_wave(const struct wt_wave_result *model, int64_t duration_ns,
+                         const struct side *side, int32_t sms, enum wt_wave_form *ret_form)
+{
+	struct wt_evidence_measured class = {.evidence = WT_EVIDENCE_MODEL,
+	                                     .bound = side->measured.bound};
+	struct wt_evidence_rates rates;
+
+	wt_evidence_split(model, duration_ns, sms, 0, &class, &rates);
+	*ret_form = rates.form;
+	return rates.has_form ? rates.wave_sms : -1;
 }
 
 static int bind_real(sqlite3_stmt *s, int at, bool is_known, double value)
@@ -187,12 +239,17 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 	sqlite3_stmt *s = run->statement[WT_SQL_MEASURED];
 	struct wt_evidence_rates rates = {0};
 	bool is_known = side->is_measured;
+	/* What told the class, too, though active SMs are not known. */
+	bool is_shown = is_known || side->measured.bound != WT_BOUND_UNKNOWN;
+	enum wt_wave_form form = WT_WAVE_INDEPENDENT;
 	struct wt_wave_result model;
+	double wave_sms = -1;
 	int code;
 
-	if (is_known) {
+	if (side->time_ns > 0 && side->launches > 0) {
 		launch.duration_ns = side->time_ns / side->launches;
 		wt_wave_judge(&launch, &model);
+		wave_sms = class_wave(&model, launch.duration_ns, side, device->sm_count, &form);
 		wt_evidence_split(&model, launch.duration_ns, device->sm_count,
 		                  wt_evidence_ramp_ns(device->cc_major, device->cc_minor),
 		                  &side->measured, &rates);
@@ -218,15 +275,13 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 		                         side->dram_bytes_per_ns, side->clock_mhz};
 
 		for (int i = 0; i < 4 && code == SQLITE_OK; i++)
-			code = bind_real(s, 15 + i, is_known && values[i] >= 0, values[i]);
+			code = bind_real(s, 15 + i, is_shown && values[i] >= 0, values[i]);
 	}
 	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 19,
-		                         is_known ? wt_bound_name(side->measured.bound) : NULL, -1,
+		code = sqlite3_bind_text(s, 19, wt_bound_name(side->measured.bound), -1,
 		                         SQLITE_STATIC);
 	if (code == SQLITE_OK)
-		code = sqlite3_bind_text(s, 20,
-		                         is_known && rates.has_form ? forms[rates.form] : NULL, -1,
+		code = sqlite3_bind_text(s, 20, wave_sms >= 0 ? forms[form] : NULL, -1,
 		                         SQLITE_STATIC);
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(s, 21, side->joint_time_ns);
@@ -234,6 +289,12 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 		code = bind_real(s, 22, side->joint_active_sms >= 0, side->joint_active_sms);
 	if (code == SQLITE_OK)
 		code = bind_real(s, 23, side->joint_error_sms >= 0, side->joint_error_sms);
+	if (code == SQLITE_OK)
+		code = bind_real(s, 24, is_shown && side->issue_share >= 0, side->issue_share);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_text(s, 25, side->bound_reason, -1, SQLITE_STATIC);
+	if (code == SQLITE_OK)
+		code = bind_real(s, 26, wave_sms >= 0, wave_sms);
 	if (code == SQLITE_OK) {
 		sqlite3_step(s);
 		code = sqlite3_reset(s);
@@ -244,15 +305,22 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 /* Rule 5 of analysis/evidence.h: of a collective, the model and `comm` stand, beside others too. */
 static void leave_to_model(struct side *side)
 {
-	*side = (struct side){
-	        .is_there = side->is_there,
-	        .reason = "a collective: SMs that it leaves idle are no idle time of it",
-	        .launches = side->launches,
-	        .time_ns = side->time_ns,
-	        .joint_time_ns = side->joint_time_ns,
-	        .joint_active_sms = -1,
-	        .joint_error_sms = -1,
-	        .measured = {.evidence = side->measured.evidence}};
+	static const char reason[] = "a collective: SMs that it leaves idle are no idle time of it";
+
+	*side = (struct side){.is_there = side->is_there,
+	                      .reason = reason,
+	                      .launches = side->launches,
+	                      .time_ns = side->time_ns,
+	                      .joint_time_ns = side->joint_time_ns,
+	                      .joint_active_sms = -1,
+	                      .joint_error_sms = -1,
+	                      .warps_per_sm = -1,
+	                      .tensor_share = -1,
+	                      .dram_bytes_per_ns = -1,
+	                      .clock_mhz = -1,
+	                      .issue_share = -1,
+	                      .bound_reason = reason,
+	                      .measured = {.evidence = side->measured.evidence}};
 }
 
 static int write_config(struct wt_run *run, const struct wt_config *config, struct side *sampled,
@@ -263,12 +331,14 @@ static int write_config(struct wt_run *run, const struct wt_config *config, stru
 	bool do_disagree = false;
 	int err = 0;
 
+	classify(sampled, device);
+	classify(profiled, device);
+	lend_class(sampled, profiled);
+	lend_class(profiled, sampled);
 	if (config->sweep.is_collective) {
 		leave_to_model(sampled);
 		leave_to_model(profiled);
 	}
-	sampled->measured.bound = bound_of(sampled, device);
-	profiled->measured.bound = bound_of(profiled, device);
 	used = wt_evidence_choose(sampled->is_measured ? &sampled->measured : NULL,
 	                          profiled->is_measured ? &profiled->measured : NULL,
 	                          device->sm_count, &do_disagree);

@@ -217,6 +217,8 @@ int wt_process_save(struct wt_process *process, const char *state)
 		err = wt_ranges_save_count(process);
 	if (!err)
 		err = wt_profiled_save_count(process);
+	if (!err && !wt_process_is_sampler(process))
+		err = wt_cost_save(process, !strcmp(state, "live"));
 	if (err)
 		return err;
 	if (!c->armed_ns || wt_segment_cupti_path(&process->mapped, cupti_path))

@@ -351,6 +351,7 @@ static void fill_facts(const struct wt_process *process, int64_t now_ns, bool is
 #define X(name) ret->counters[WT_RECORDING_COUNTER_##name] = process->counters.name;
 	WT_RECORDING_COUNTERS(X)
 #undef X
+	memcpy(ret->hook_time, process->counters.hook_time, sizeof(ret->hook_time));
 	if (!process->counters.armed_ns || wt_segment_cupti_path(&process->mapped, ret->cupti_path))
 		ret->cupti_path[0] = '\0';
 	if (process->is_lost)

@@ -119,6 +119,8 @@ static void lay_producer(struct wt_process *process, const struct wt_recording_b
 #define X(name) wt_store_relaxed(&producer->name, facts->counters[WT_RECORDING_COUNTER_##name]);
 	WT_RECORDING_COUNTERS(X)
 #undef X
+	for (unsigned i = 0; i < WT_COST_BUCKETS; i++)
+		wt_store_relaxed(&producer->hook_time[i], facts->hook_time[i]);
 	if (facts->counters[WT_RECORDING_COUNTER_device_count] > told)
 		wt_store_relaxed(&producer->device_count, told);
 	snprintf(producer->cupti_path, sizeof(producer->cupti_path), "%s", facts->cupti_path);

@@ -44,10 +44,8 @@ static void note_variable(const char *variable, size_t length, struct environ_fa
 		facts->is_rank = true;
 }
 
-/* What the environment says with which the process was started. */
-static struct environ_facts read_environ(int32_t pid)
+char *wt_environ_read(int32_t pid, size_t *ret_bytes)
 {
-	struct environ_facts facts = {0};
 	char path[64], *environment = NULL;
 	size_t room = 64 * 1024, used = 0;
 	ssize_t n = 1;
@@ -56,7 +54,7 @@ static struct environ_facts read_environ(int32_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return facts;
+		return NULL;
 	while (n > 0 && used < ENVIRON_BYTES_MAX) {
 		if (!environment || used == room) {
 			char *more = realloc(environment, environment ? (room *= 2) : room);
@@ -69,6 +67,17 @@ static struct environ_facts read_environ(int32_t pid)
 		used += n > 0 ? (size_t)n : 0;
 	}
 	close(fd);
+	*ret_bytes = used;
+	return environment;
+}
+
+/* What the environment says with which the process was started. */
+static struct environ_facts read_environ(int32_t pid)
+{
+	struct environ_facts facts = {0};
+	size_t used = 0;
+	char *environment = wt_environ_read(pid, &used);
+
 	facts.is_known = used > 0;
 	for (size_t at = 0; at < used;) {
 		size_t length = strnlen(environment + at, used - at);

@@ -139,13 +139,7 @@ int wt_run_make_folder(const char *data_dir)
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/runs", data_dir) >= sizeof(path))
 		return -ENAMETOOLONG;
-	for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		if (mkdir(path, 0700) && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
-	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
+	return wt_path_make_folders(path);
 }
 
 static int set_meta(struct wt_run *run, const char *sql, const char *key, const char *value)

@@ -124,7 +124,7 @@ static bool are_values(const struct wt_sample *sample)
 	return is_value(sample->active_avg) && is_value(sample->active_min) &&
 	       is_value(sample->active_max) && is_value(sample->warps) &&
 	       is_value(sample->tensor) && is_value(sample->dram_read_bytes) &&
-	       is_value(sample->dram_write_bytes);
+	       is_value(sample->dram_write_bytes) && is_value(wt_sample_instructions(sample));
 }
 
 /* A time and numbers that can be, of a known device, and not before the one that came last. */
@@ -253,6 +253,14 @@ void wt_bucket_add(struct wt_bucket *bucket, const struct wt_sample *sample, int
 		bucket->active_max = fmax(bucket->active_max, sample->active_max / cycles);
 	else
 		bucket->active_max = fmax(bucket->active_max, sample->active_avg / cycles);
+	if (sample->active_avg > 0) {
+		bucket->busy_ns += part_ns;
+		if (sample->active_min >= 0 && sample->active_max >= 0) {
+			bucket->extremes_ns += part_ns;
+			bucket->min_share_ns += part * (sample->active_min / cycles);
+			bucket->max_share_ns += part * (sample->active_max / cycles);
+		}
+	}
 	bucket->cycles += share * cycles;
 	bucket->warps += part * (sample->warps / cycles);
 	bucket->tensor += part * (sample->tensor / cycles);
@@ -291,6 +299,18 @@ static int bind_bytes(sqlite3_stmt *statement, int at, bool is_known, double val
 	                : sqlite3_bind_null(statement, at);
 }
 
+/* Sums for means, from column 14 on. */
+static int bind_extremes(sqlite3_stmt *statement, const struct wt_bucket *bucket)
+{
+	int code = sqlite3_bind_int64(statement, 14, bucket->busy_ns);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_int64(statement, 15, bucket->extremes_ns);
+	if (code == SQLITE_OK)
+		code = sqlite3_bind_double(statement, 16, bucket->min_share_ns);
+	return code == SQLITE_OK ? sqlite3_bind_double(statement, 17, bucket->max_share_ns) : code;
+}
+
 static int write_bucket(struct wt_process *process, const struct wt_bucket *bucket)
 {
 	sqlite3_stmt *s = process->run->statement[WT_SQL_BUCKET];
@@ -313,6 +333,8 @@ static int write_bucket(struct wt_process *process, const struct wt_bucket *buck
 		code = bind_bytes(s, 12, bucket->has_write, bucket->write_bytes);
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_double(s, 13, 1e3 * bucket->cycles / sampled_ns);
+	if (code == SQLITE_OK)
+		code = bind_extremes(s, bucket);
 	if (code == SQLITE_OK) {
 		sqlite3_step(s);
 		code = sqlite3_reset(s);

@@ -42,9 +42,10 @@ static const char usage[] =
         "  -h, --help\n"
         "  -V, --version\n"
         "\n"
-        "Exits with 0, 1 (no shared memory), 2 (usage), or why it did not sample: 3 no libcupti,\n"
-        "4 no permission, 5 busy, 6 unsupported, 7 timeout, 8 overflow, 9 failed, 10 no driver,\n"
-        "11 no device.\n";
+        "Exits with 0, 1 (no shared memory, or samples can't be stored), 2 (usage), or why it did "
+        "not\n"
+        "sample: 3 no libcupti with PM sampling or no libnvperf_host, 4 no permission, 5 busy,\n"
+        "6 unsupported, 7 timeout, 8 overflow, 9 failed, 10 no driver, 11 no device.\n";
 
 static int bad(const char *option, const char *value, const char *form)
 {

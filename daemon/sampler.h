@@ -56,6 +56,8 @@ int wt_sampler_segment_open(struct wt_sampler_segment *segment, const char *data
                             uint64_t interval_ns);
 /* From now on the daemon sees it. One that was not published is gone when it is finished. */
 void wt_sampler_segment_publish(struct wt_sampler_segment *segment);
+/* Nobody will drain it. */
+void wt_sampler_segment_remove(struct wt_sampler_segment *segment);
 void wt_sampler_segment_device(struct wt_sampler_segment *segment, const struct wt_device *device);
 /* A sample; two go into a cell, so what is held back goes with _flush. */
 void wt_sampler_segment_put(struct wt_sampler_segment *segment, const struct wt_sample *sample);
@@ -68,6 +70,8 @@ void wt_sampler_segment_state(struct wt_sampler_segment *segment, enum wt_sample
 /* The last word: nothing more comes. Any thread. */
 void wt_sampler_segment_finish(struct wt_sampler_segment *segment, enum wt_sampler_state state,
                                uint64_t detail);
+/* Once finished: has the daemon all of it, for good? */
+bool wt_sampler_segment_is_stored(const struct wt_sampler_segment *segment);
 
 /* ---- sampler_watch.c */
 
@@ -94,6 +98,7 @@ enum wt_pm_column {
 	WT_PM_TENSOR, /* a share, in percent */
 	WT_PM_DRAM_READ,
 	WT_PM_DRAM_WRITE,
+	WT_PM_INSTRUCTIONS, /* of all SMs */
 	WT_PM_COLUMNS
 };
 

@@ -19,7 +19,9 @@
 #define MS UINT64_C(1000000)
 #define SECOND UINT64_C(1000000000)
 #define TIMEOUT_MS 30000 /* of set-up and of any call after it */
-#define END_TIMEOUT_MS 10000
+#define END_TIMEOUT_MS 3000 /* `wavetap run` waits for it */
+#define STORE_NS (5 * SECOND) /* by hand: for the daemon to take the last samples */
+#define STORE_POLL_MS 10
 #define DRAIN_SAMPLES 256 /* so many wait in the hardware's buffer, about */
 #define DRAIN_NS_MIN (2 * MS)
 #define DRAIN_NS_MAX (20 * MS)
@@ -283,7 +285,8 @@ static enum wt_sampler_state check(struct sampler *s)
 	/* what not every device has */
 	static const char *const words[WT_PM_COLUMNS] = {[WT_PM_WARPS] = "resident warps",
 	                                                 [WT_PM_TENSOR] = "tensor pipe",
-	                                                 [WT_PM_DRAM_READ] = "DRAM"};
+	                                                 [WT_PM_DRAM_READ] = "DRAM",
+	                                                 [WT_PM_INSTRUCTIONS] = "issue slots"};
 	enum wt_sampler_state state;
 
 	wt_sampler_watch_arm(s->timeout_ms, true);
@@ -298,6 +301,7 @@ static enum wt_sampler_state check(struct sampler *s)
 		if (words[s->pm.metrics->column[i]])
 			printf(", %s", words[s->pm.metrics->column[i]]);
 	printf("\n");
+	fflush(stdout); /* one of several ends with _exit */
 	return WT_SAMPLER_ENDED;
 }
 
@@ -332,8 +336,10 @@ static void summarise(const struct sampler *s, uint64_t begun_ns)
 	               wall > 0 ? cpu / wall : 0.0);
 }
 
-/* The daemon, unless one is at work: beside us, or where it is installed. */
-static void start_daemon(const char *data_dir)
+/* ---- by hand: nobody but us can say that samples are lost */
+
+/* The daemon, unless one is at work: beside us, or where it is installed. False: none, and said so. */
+static bool start_daemon(struct sampler *s)
 {
 	char path[WT_PATH_BYTES];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("wavetapd"));
@@ -346,7 +352,42 @@ static void start_daemon(const char *data_dir)
 		if (!access(path, X_OK))
 			setenv("WAVETAP_DAEMON", path, 1);
 	}
-	wt_spawn_daemon(data_dir);
+	wt_spawn_daemon(s->data_dir);
+	if (wt_daemon_is_expected(s->data_dir))
+		return true;
+	wt_sampler_say("no wavetapd is at work and none could be started: samples would be lost "
+	               "(set WAVETAP_DAEMON to its path)");
+	wt_sampler_segment_remove(&s->segment);
+	return false;
+}
+
+/* Can the daemon store anything there? 0 or -errno. */
+static int try_data_dir(struct sampler *s)
+{
+	int err = wt_path_make_folders(s->data_dir);
+
+	if (!err && access(s->data_dir, W_OK | X_OK))
+		err = -errno;
+	if (err)
+		wt_sampler_say("%s: %s: samples would be lost", s->data_dir, strerror(-err));
+	return err;
+}
+
+/* After the last sample. False: some are not in the run file, and said so. */
+static bool wait_until_stored(struct sampler *s)
+{
+	const struct timespec pause = {.tv_nsec = STORE_POLL_MS * (long)MS};
+	uint64_t begun_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
+
+	while (!wt_sampler_segment_is_stored(&s->segment)) {
+		if (wt_sampler_clock_ns(CLOCK_MONOTONIC) - begun_ns > STORE_NS) {
+			wt_sampler_say("wavetapd has not stored all samples: what it does not take "
+			               "any more is lost (wavetap status says why)");
+			return false;
+		}
+		nanosleep(&pause, NULL);
+	}
+	return true;
 }
 
 static int begin(struct sampler *s)
@@ -356,8 +397,13 @@ static int begin(struct sampler *s)
 
 	s->timeout_ms = timeout ? strtoull(timeout, NULL, 10) : TIMEOUT_MS;
 	wt_sampler_policy_init(&s->policy, s->options->interval_ns, false);
-	if (!err)
-		err = wt_sampler_segment_open(&s->segment, s->data_dir, s->policy.base_ns);
+	if (err) {
+		wt_sampler_say("no data directory (set WAVETAP_DIR): %s", strerror(-err));
+		return err;
+	}
+	if (!s->options->until_eof && !s->options->is_check && try_data_dir(s))
+		return -EACCES;
+	err = wt_sampler_segment_open(&s->segment, s->data_dir, s->policy.base_ns);
 	if (err) {
 		wt_sampler_say("no segment in %s: %s", wt_path_shm_dir(), strerror(-err));
 		return err;
@@ -378,6 +424,7 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 	static struct sampler sampler; /* large, and its segment is the watchdog's too */
 	struct sampler *s = &sampler;
 	uint64_t begun_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
+	bool is_by_hand = !options->until_eof && !options->is_check, is_published = false;
 	enum wt_sampler_state state;
 
 	s->options = options;
@@ -389,10 +436,14 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 	if (!state && options->is_check) {
 		state = check(s);
 	} else if (!state) {
-		if (!options->until_eof) {
-			wt_sampler_say("%s: sampling", s->device.name);
+		if (is_by_hand) {
+			is_published = true;
 			wt_sampler_segment_publish(&s->segment);
-			start_daemon(s->data_dir);
+			if (!start_daemon(s)) {
+				wt_pm_close(&s->pm);
+				return WT_SAMPLER_EXIT_FAILED;
+			}
+			wt_sampler_say("%s: sampling", s->device.name);
 		}
 		begun_ns = wt_sampler_clock_ns(CLOCK_MONOTONIC);
 		s->end_ns = options->duration_ns ? begun_ns + options->duration_ns : 0;
@@ -404,8 +455,10 @@ int wt_sampler_run(const struct wt_sampler_options *options)
 	wt_sampler_watch_arm(0, false);
 	if (state != WT_SAMPLER_ENDED)
 		explain(s, state);
-	else if (!options->until_eof && !options->is_check)
+	else if (is_by_hand)
 		summarise(s, begun_ns);
 	wt_sampler_segment_finish(&s->segment, state, s->detail);
+	if (is_published && !wait_until_stored(s) && state == WT_SAMPLER_ENDED)
+		return WT_SAMPLER_EXIT_FAILED;
 	return state == WT_SAMPLER_ENDED ? 0 : (int)state;
 }

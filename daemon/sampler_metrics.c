@@ -7,6 +7,8 @@
  * and the host interface says which it accepts. No gpc__ or gr__ counters: a list with them hung for
  * minutes. The tensor pipe as a share of its peak alone: its plain count goes up to four a cycle, one of
  * each sub-core, and others are of instructions. Not dram__bytes, which can't tell reading from writing.
+ * Warps' instructions by the counter that one pass holds beside all of these (GH100, CUPTI 13.0: "passes"
+ * of tests/gpu/pm_probe); with sm__inst_executed or sm__issue_active it takes two.
  *
  * Main thread, while setting up. May block in CUPTI.
  */
@@ -18,20 +20,24 @@
 struct metric_set {
 	bool has_warps;
 	bool has_dram;
+	bool has_instructions;
 	const char *tensor; /* NULL: none */
 };
 
+#define INSTRUCTIONS "TPC.TriageCompute.sm__inst_executed_realtime.sum"
 #define OF_PEAK ".avg.pct_of_peak_sustained_elapsed"
 
 static const struct metric_set plain_set;
 static const struct metric_set rich_sets[] = {
-        {true, true, "sm__pipe_tensor_cycles_active" OF_PEAK},
-        {true, true, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
-        {true, true, NULL},
-        {true, false, "sm__pipe_tensor_cycles_active" OF_PEAK},
-        {true, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
-        {true, false, NULL},
-        {false, true, NULL},
+        {true, true, true, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, true, true, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
+        {true, true, false, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, true, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
+        {true, true, false, NULL},
+        {true, false, false, "sm__pipe_tensor_cycles_active" OF_PEAK},
+        {true, false, false, "sm__pipe_tensor_op_hmma_cycles_active" OF_PEAK},
+        {true, false, false, NULL},
+        {false, true, false, NULL},
 };
 
 static void add(struct wt_pm_metrics *metrics, enum wt_pm_column column, const char *name)
@@ -53,6 +59,8 @@ static void name_set(const struct metric_set *set, struct wt_pm_metrics *metrics
 		add(metrics, WT_PM_DRAM_READ, "dram__bytes_read.sum");
 		add(metrics, WT_PM_DRAM_WRITE, "dram__bytes_write.sum");
 	}
+	if (set->has_instructions)
+		add(metrics, WT_PM_INSTRUCTIONS, INSTRUCTIONS);
 	/* Counted by the same counter as the first: only their evaluation costs. */
 	metrics->always_count = metrics->count;
 	add(metrics, WT_PM_ACTIVE_MIN, "sm__cycles_active.min");

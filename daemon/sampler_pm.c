@@ -332,6 +332,10 @@ static void fill(struct wt_sample *sample, enum wt_pm_column column, double valu
 	case WT_PM_DRAM_WRITE:
 		sample->dram_write_bytes = count_of(value);
 		break;
+	case WT_PM_INSTRUCTIONS:
+		sample->instructions = count_of(value);
+		sample->flags = sample->instructions >= 0 ? WT_SAMPLE_INSTRUCTIONS : 0;
+		break;
 	default:
 		break;
 	}

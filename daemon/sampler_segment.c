@@ -41,6 +41,11 @@ void wt_sampler_segment_publish(struct wt_sampler_segment *segment)
 	wt_store_release(&segment->view.header->magic, WT_SEGMENT_MAGIC); /* read first */
 }
 
+void wt_sampler_segment_remove(struct wt_sampler_segment *segment)
+{
+	unlink(segment->path);
+}
+
 void wt_sampler_segment_device(struct wt_sampler_segment *segment, const struct wt_device *device)
 {
 	struct wt_producer *producer = segment->view.producer;
@@ -104,4 +109,16 @@ void wt_sampler_segment_finish(struct wt_sampler_segment *segment, enum wt_sampl
 	wt_store_release(&producer->finished_ns, wt_sampler_clock_ns(CLOCK_REALTIME));
 	if (!wt_load_relaxed(&segment->view.header->magic))
 		unlink(segment->path);
+}
+
+bool wt_sampler_segment_is_stored(const struct wt_sampler_segment *segment)
+{
+	const struct wt_view *view = &segment->view;
+	const struct wt_consumer *consumer =
+	        (const void *)((const uint8_t *)view->header + WT_CONSUMER_OFFSET);
+
+	return wt_load_acquire(&consumer->finished_ns) ==
+	               wt_load_acquire(&view->producer->finished_ns) &&
+	       wt_load_acquire(view->ring[WT_RING_ACTIVITY].head) >=
+	               wt_ring_tail(&view->ring[WT_RING_ACTIVITY]);
 }

@@ -18,7 +18,8 @@
 
 #define STARTS_MAX 2
 #define AGAIN_NS (3 * WT_SECOND) /* before the second start: what was in the way may be gone */
-#define KILL_NS (15 * WT_SECOND) /* it has 10 s of its own to give the counters back */
+#define KILL_NS (5 * WT_SECOND) /* it has 3 s of its own to give the counters back */
+#define KILL_STOPPED_NS WT_SECOND /* SIGSTOP: it has none */
 
 struct wt_sampler_child {
 	struct wt_sampler_child *next;
@@ -121,26 +122,69 @@ static void find_devices(struct wt_daemon *daemon)
 
 /* ---- one process */
 
-/* WAVETAP_SAMPLER and nothing else; or beside us, or where make install puts it. */
-static bool find_program(char path[WT_PATH_BYTES])
+/* WAVETAP_SAMPLER as the program was started with; "": it has none, or can't be asked. */
+static void read_setting(int32_t pid, char setting[WT_PATH_BYTES])
 {
-	const char *given = getenv("WAVETAP_SAMPLER");
-	ssize_t n;
+	static const char name[] = "WAVETAP_SAMPLER=";
+	size_t bytes = 0, name_bytes = sizeof(name) - 1;
+	char *environment = pid > 0 ? wt_environ_read(pid, &bytes) : NULL;
+
+	setting[0] = '\0';
+	for (size_t at = 0; environment && at < bytes;) {
+		const char *variable = environment + at;
+		size_t length = strnlen(variable, bytes - at);
+
+		if (length > name_bytes && length - name_bytes < WT_PATH_BYTES &&
+		    !memcmp(variable, name, name_bytes))
+			snprintf(setting, WT_PATH_BYTES, "%.*s", (int)(length - name_bytes),
+			         variable + name_bytes);
+		at += length + 1;
+	}
+	free(environment);
+}
+
+static bool find_beside(char path[WT_PATH_BYTES])
+{
+	ssize_t n = readlink("/proc/self/exe", path, WT_PATH_BYTES - sizeof("wavetap-sampler"));
 	char *slash;
 
-	if (given && given[0])
-		return snprintf(path, WT_PATH_BYTES, "%s", given) < WT_PATH_BYTES &&
-		       !access(path, X_OK);
-	n = readlink("/proc/self/exe", path, WT_PATH_BYTES - sizeof("wavetap-sampler"));
 	path[n < 0 ? 0 : n] = '\0';
 	slash = strrchr(path, '/');
-	if (slash) {
-		strcpy(slash + 1, "wavetap-sampler");
+	if (!slash)
+		return false;
+	strcpy(slash + 1, "wavetap-sampler");
+	return !access(path, X_OK);
+}
+
+/*
+ * WAVETAP_SAMPLER and nothing else: the program's, which is newer than ours, else ours. Without one
+ * beside us, or where make install puts it. False: why not is in `problem`.
+ */
+static bool find_program(int32_t user_pid, char path[WT_PATH_BYTES], char *problem,
+                         size_t problem_bytes)
+{
+	const char *ours = getenv("WAVETAP_SAMPLER");
+	bool is_theirs;
+
+	read_setting(user_pid, path);
+	is_theirs = path[0] != '\0';
+	if (!is_theirs && ours && ours[0])
+		snprintf(path, WT_PATH_BYTES, "%s", ours);
+	if (path[0]) {
 		if (!access(path, X_OK))
 			return true;
+		snprintf(problem, problem_bytes, "WAVETAP_SAMPLER%s: %.120s: %s",
+		         is_theirs ? "" : " of wavetapd", path, strerror(errno));
+		return false;
 	}
+	if (find_beside(path))
+		return true;
 	snprintf(path, WT_PATH_BYTES, "%s/wavetap-sampler", WT_BINDIR);
-	return !access(path, X_OK);
+	if (!access(path, X_OK))
+		return true;
+	snprintf(problem, problem_bytes,
+	         "wavetap-sampler was not found (set WAVETAP_SAMPLER to its path)");
+	return false;
 }
 
 /* With `stdin_fd` as its input, our signals undone. 0 or an error number. */
@@ -228,10 +272,8 @@ static void start(struct wt_daemon *daemon, struct wt_sampler_child *child,
 
 	child->starts++;
 	child->problem[0] = '\0';
-	if (!find_program(path)) {
+	if (!find_program(user->liveness.pid, path, child->problem, sizeof(child->problem))) {
 		child->is_over = true;
-		snprintf(child->problem, sizeof(child->problem),
-		         "wavetap-sampler was not found (set WAVETAP_SAMPLER to its path)");
 	} else {
 		err = start_program(daemon, child, user, path);
 		child->last_pid = child->pid;
@@ -261,6 +303,8 @@ static void note_end(struct wt_sampler_child *child, int status, int64_t now_ns)
 	child->is_over = !may_try || child->starts >= STARTS_MAX;
 	if (words)
 		snprintf(child->problem, sizeof(child->problem), "%s", words);
+	else if (code < 0 && child->problem[0])
+		; /* we killed it, and said why */
 	else if (code < 0 && !child->ending_ns)
 		snprintf(child->problem, sizeof(child->problem),
 		         "wavetap-sampler was killed by signal %d", WTERMSIG(status));
@@ -271,19 +315,48 @@ static void note_end(struct wt_sampler_child *child, int status, int64_t now_ns)
 		wt_log_line("%s: %s", child->device.name, child->problem);
 }
 
+static bool is_stopped(pid_t pid)
+{
+	uint64_t start_ticks;
+	int32_t ppid;
+	char state;
+
+	return !wt_proc_stat(pid, &ppid, &start_ticks, &state) && state == 'T';
+}
+
+/* Asks it to end. `wavetap run` waits for that: not for long where it can't. */
 static void end(struct wt_sampler_child *child, int64_t now_ns)
 {
+	bool is_late = now_ns - child->ending_ns > KILL_NS;
+
 	if (child->pipe_fd >= 0) {
 		close(child->pipe_fd);
 		child->pipe_fd = -1;
 		child->ending_ns = now_ns;
-	} else if (now_ns - child->ending_ns > KILL_NS) {
+	} else if (is_late ||
+	           (now_ns - child->ending_ns > KILL_STOPPED_NS && is_stopped(child->pid))) {
+		snprintf(child->problem, sizeof(child->problem),
+		         "wavetap-sampler %s: it was killed",
+		         is_late ? "did not end" : "was stopped (SIGSTOP) and could not end");
 		kill(child->pid, SIGKILL);
 		child->ending_ns = now_ns;
 	}
 }
 
 /* ---- all of them */
+
+/* The run as people know it: by its id, once it has a file. */
+static void tell_holder(const struct wt_daemon *daemon, struct wt_sampler_child *child,
+                        const struct wt_sampler_child *holder)
+{
+	const struct wt_run *run = find_run(daemon, holder->run_key);
+	char id[32] = "";
+
+	if (run && run->db)
+		(void)wt_db_meta(run->db, "run_id", id, sizeof(id));
+	snprintf(child->problem, sizeof(child->problem), "the device is sampled for %s%s",
+	         id[0] ? "run " : "another run", id);
+}
 
 /* Why a device of the run was not sampled, for those that read its file. Once, when that is settled. */
 static void tell(struct wt_daemon *daemon, struct wt_sampler_child *child)
@@ -313,8 +386,7 @@ static void step(struct wt_daemon *daemon, struct wt_sampler_child *child, int64
 		if (!holder)
 			start(daemon, child, user);
 		else
-			snprintf(child->problem, sizeof(child->problem),
-			         "the device is sampled for run %.150s", holder->run_key);
+			tell_holder(daemon, child, holder);
 	}
 	if (child->is_over || !user)
 		tell(daemon, child);
@@ -360,7 +432,7 @@ static const struct wt_process *find_segment(const struct wt_daemon *daemon, pid
 	return NULL;
 }
 
-static bool is_child(const struct wt_daemon *daemon, pid_t pid)
+bool wt_samplers_is_child(const struct wt_daemon *daemon, pid_t pid)
 {
 	for (const struct wt_sampler_child *at = daemon->samplers; at; at = at->next)
 		if (pid && at->last_pid == pid)
@@ -389,7 +461,7 @@ void wt_samplers_each(const struct wt_daemon *daemon,
 		struct wt_sampler_view view = {
 		        .run_key = at->run->key, .counters = &at->counters, .problem = ""};
 
-		if (!wt_process_is_sampler(at) || is_child(daemon, at->liveness.pid))
+		if (!wt_process_is_sampler(at) || wt_samplers_is_child(daemon, at->liveness.pid))
 			continue;
 		if (at->counters.device_count)
 			(void)wt_segment_device(&at->mapped, 0, &view.device);

@@ -373,6 +373,22 @@ int wt_segment_counters(const struct wt_mapped *mapped, struct wt_counters *ret_
 	COPY(profile_detail);
 	COPY(profile_state);
 	COPY(profiled_launches);
+	COPY(hook_launch_ns);
+	COPY(hook_calls_timed);
+	COPY(hook_calls_ns);
+	COPY(hook_long_ns);
+	COPY(launching_threads);
+	COPY(launching_thread_ns);
+	COPY(hook_start_ns);
+	COPY(cupti_callbacks);
+	COPY(cupti_bytes);
+	COPY(app_callback_ns);
+	COPY(budget_ppm);
+	COPY(budget_state);
+	COPY(budget_stepped_ns);
+	COPY(budget_cost_ppm);
+	for (unsigned i = 0; i < WT_COST_BUCKETS; i++)
+		ret_counters->hook_time[i] = wt_load_acquire(&from->hook_time[i]);
 #undef COPY
 	guard_is_on = 0;
 	return 0;

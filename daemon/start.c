@@ -90,16 +90,6 @@ static int parse_options(int argc, char **argv, struct wt_daemon *daemon)
 	return 0;
 }
 
-static int make_folders(char *path)
-{
-	for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		mkdir(path, 0700);
-		*slash = '/';
-	}
-	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
-}
-
 /* Nothing of the program that started us stays: descriptors, signals, CPUs, priority. */
 static void leave_parent(bool is_spawned)
 {
@@ -264,7 +254,7 @@ int wt_start(int argc, char **argv, struct wt_daemon *daemon)
 	if (daemon->is_spawned)
 		leave_parent(true);
 	umask(077);
-	err = make_folders(daemon->data_dir);
+	err = wt_path_make_folders(daemon->data_dir);
 	if (daemon->is_spawned)
 		open_log(daemon);
 	if (err) {

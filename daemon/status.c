@@ -6,7 +6,11 @@
  *                 "stalled", "launches_attempted", "launches_stored", "launches_dropped",
  *                 "kernels_stored", "kernels_dropped", "kernels_no_time", "is_timeless", "rings": [{"cells", "used"}, ...],
  *                 "cells_torn", "cells_bad", "linker_held", "segment_bytes",
- *                 "recording", "recording_problem"}],
+ *                 "recording", "recording_problem",
+ *                 "cost": {"hook_p50_ns", "hook_p99_ns", "hook_launches_ns", "hook_calls_ns",
+ *                          "launches_timed", "cupti_callback_ns", "flush_cpu_ns", "own_ns", "wall_ns",
+ *                          "launching_thread_ns", "cupti_bytes", "bytes_written"},
+ *                 "budget": {"state", "limit_pct", "cost_pct", "unobserved_from_ns", "reason"}}],
  *  "runs": [{"key", "path", "processes", "store": {"state", "error", "wal", "batches"}}],
  *  "samplers": [{"run", "device", "uuid", "pid", "state", "interval_ns", "samples", "dropped",
  *                "overflows", "cpu_ns", "reason"}],
@@ -16,6 +20,7 @@
 
 #include <stdarg.h>
 
+#include "analysis/cost.h"
 #include "config.h"
 #include "daemon/daemon.h"
 
@@ -88,6 +93,67 @@ static const char *capture_of(const struct wt_process *process)
 	}
 }
 
+static void put_known(struct text *text, const char *name, int64_t value)
+{
+	if (value != WT_COST_UNKNOWN)
+		put(text, "\"%s\":%lld,", name, (long long)value);
+	else
+		put(text, "\"%s\":null,", name);
+}
+
+/* What wavetap takes in the process: doc/json.md, `cost`. */
+static void put_cost(struct text *text, const struct wt_process *process)
+{
+	const struct wt_counters *c = &process->counters;
+	int64_t launches_ns = wt_cost_launches_ns(c->hook_time, c->hook_launch_ns,
+	                                          c->launch_attempted + c->graph_launch_attempted);
+	int64_t calls_ns = wt_cost_calls_ns(c->hook_calls_ns);
+	double own_ns = (double)launches_ns + (double)calls_ns + (double)c->cupti_callback_ns;
+	bool is_known = launches_ns != WT_COST_UNKNOWN && own_ns < 9e18;
+
+	put(text, "\"cost\":{");
+	put_known(text, "hook_p50_ns", wt_cost_quantile_ns(c->hook_time, 50, WT_COST_P50_LEAST));
+	put_known(text, "hook_p99_ns", wt_cost_quantile_ns(c->hook_time, 99, WT_COST_P99_LEAST));
+	put_known(text, "hook_launches_ns", launches_ns);
+	put_known(text, "hook_calls_ns", is_known ? calls_ns : WT_COST_UNKNOWN);
+	put_known(text, "own_ns", is_known ? (int64_t)own_ns : WT_COST_UNKNOWN);
+	put_known(text, "wall_ns",
+	          process->last_ns > process->first_ns ? process->last_ns - process->first_ns
+	                                               : WT_COST_UNKNOWN);
+	put(text, "\"launches_timed\":%llu,\"cupti_callback_ns\":%llu,\"flush_cpu_ns\":%llu,",
+	    (unsigned long long)wt_cost_timed(c->hook_time),
+	    (unsigned long long)c->cupti_callback_ns, (unsigned long long)c->flush_cpu_ns);
+	put(text, "\"launching_thread_ns\":%llu,\"cupti_bytes\":%llu,\"bytes_written\":%lld}",
+	    (unsigned long long)c->launching_thread_ns, (unsigned long long)c->cupti_bytes,
+	    (long long)wt_cost_bytes_written(process));
+}
+
+static void put_budget(struct text *text, const struct wt_counters *c)
+{
+	static const char *const states[WT_BUDGET_MAX] = {"off",       "watching",  "stepped-down",
+	                                                  "bad-value", "no-thread", "waiting"};
+	bool is_down = c->budget_state == WT_BUDGET_STEPPED_DOWN;
+
+	put(text, ",\"budget\":{");
+	put_string_or_null(text, "state",
+	                   c->budget_state < WT_BUDGET_MAX ? states[c->budget_state] : NULL);
+	if (c->budget_ppm)
+		put(text, ",\"limit_pct\":%.4f,", (double)c->budget_ppm / 1e4);
+	else
+		put(text, ",\"limit_pct\":null,");
+	if (is_down)
+		put(text, "\"cost_pct\":%.4f,\"unobserved_from_ns\":%llu,",
+		    (double)c->budget_cost_ppm / 1e4, (unsigned long long)c->budget_stepped_ns);
+	else
+		put(text, "\"cost_pct\":null,\"unobserved_from_ns\":null,");
+	/* That it was exceeded is the process' reason. */
+	put_string_or_null(text, "reason",
+	                   c->budget_state > WT_BUDGET_STEPPED_DOWN
+	                           ? wt_budget_text((unsigned)c->budget_state)
+	                           : NULL);
+	put(text, "}");
+}
+
 static void put_process(struct text *text, const struct wt_process *process)
 {
 	const struct wt_segment_header *header = &process->mapped.header;
@@ -133,6 +199,9 @@ static void put_process(struct text *text, const struct wt_process *process)
 	put_string_or_null(text, "recording", wt_record_path(process));
 	put(text, ",");
 	put_string_or_null(text, "recording_problem", wt_record_problem(process));
+	put(text, ",");
+	put_cost(text, process);
+	put_budget(text, counters);
 	put(text, "}");
 }
 

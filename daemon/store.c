@@ -15,6 +15,19 @@
 	       "*excluded.sampled_ns)/(sampled_ns+excluded.sampled_ns)"
 #define SUM(column) column "=" column "+excluded." column
 
+/* The second part of a bucket is added to the first. */
+/* clang-format off */
+#define BUCKET_SQL                                                                                 \
+	"INSERT INTO sm_bucket VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "                        \
+	"ON CONFLICT DO UPDATE SET "                                                               \
+	MEAN("active_avg") "," MEAN("warps_per_sm") "," MEAN("tensor_share") ","                   \
+	MEAN("sm_clock_mhz") ", active_min=min(active_min, excluded.active_min), "                 \
+	"active_max=max(active_max, excluded.active_max), "                                        \
+	SUM("dram_read_bytes") "," SUM("dram_write_bytes") "," SUM("samples") ","                  \
+	SUM("sampled_ns") "," SUM("busy_ns") "," SUM("extremes_ns") ","                            \
+	SUM("min_share_ns") "," SUM("max_share_ns")
+/* clang-format on */
+
 #define SHARE "(?,?,?,?,?,?,?,?)"
 #define FOUR_SHARES SHARE "," SHARE "," SHARE "," SHARE
 _Static_assert(WT_SHARES_AT_ONCE == 16, "four times that");
@@ -126,33 +139,16 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_CHUNK_REMOVE] = "DELETE FROM sample_chunk WHERE chunk_id=?1",
         [WT_SQL_FOLD] = "INSERT INTO fold VALUES (?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_MEASURED] = "INSERT INTO measured VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,"
-                            "?,?,?)",
+                            "?,?,?,?,?,?)",
         [WT_SQL_MEASURED_PROFILE] = "INSERT INTO measured_profile VALUES (?,?,?,?)",
-        [WT_SQL_BUCKET] =
-                "INSERT INTO sm_bucket VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) "
-                "ON CONFLICT DO UPDATE SET " MEAN("active_avg") "," MEAN("warps_per_sm") "," MEAN("tensor_share") "," MEAN(
-                        "sm_clock_"
-                        "mhz") ","
-                               "active_min=min(active_min, "
-                               "excluded.active_min), "
-                               "active_max=max(active_max, "
-                               "excluded.active_max), " SUM(
-                                       "dram_read_"
-                                       "bytes") "," SUM("dram_write_bytes") "," SUM("sample"
-                                                                                    "s") "," SUM("s"
-                                                                                                 "a"
-                                                                                                 "m"
-                                                                                                 "p"
-                                                                                                 "l"
-                                                                                                 "e"
-                                                                                                 "d"
-                                                                                                 "_"
-                                                                                                 "n"
-                                                                                                 "s"),
+        [WT_SQL_BUCKET] = BUCKET_SQL,
         [WT_SQL_GPU_STATE] = "INSERT OR REPLACE INTO gpu_state VALUES (?,?,?,?,?,?,?,?,?)",
         [WT_SQL_PROFILE] = "INSERT OR IGNORE INTO profile_launch "
                            "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_PROFILE_COUNT] = "INSERT OR REPLACE INTO profile_count VALUES (?,?,?,?,?,?,?)",
+        [WT_SQL_OWN_COST] = "INSERT OR REPLACE INTO own_cost VALUES "
+                            "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_HOOK_TIME] = "INSERT OR REPLACE INTO hook_time VALUES (?,?,?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

@@ -48,7 +48,8 @@ static struct pool pool = {.buffer_bytes = POOL_BUFFER_BYTES, .count = POOL_BUFF
 static struct pool spare = {.buffer_bytes = SPARE_BUFFER_BYTES, .count = SPARE_BUFFERS};
 static _Alignas(BUFFER_ALIGNMENT) uint8_t discard[SPARE_BUFFER_BYTES];
 
-static uint64_t owned_kinds; /* bit per kind that is on for us; written while arming */
+/* Bit per kind that is on for us; and that was at any time. */
+static _Atomic uint64_t owned_kinds, ever_owned_kinds;
 static _Atomic uint64_t ever_armed; /* survives a fork, unlike cupti_state */
 static _Atomic uint64_t armed_at_ns;
 static _Atomic uint64_t callbacks_begun, callbacks_ended;
@@ -118,8 +119,21 @@ static void count_lent(struct wt_view *view)
 		wt_store_relaxed(&view->producer->buffers_lent, lent_count());
 }
 
+/* Time of ours, in a callback of CUPTI's. */
+static void count_callback(struct wt_view *view, uint64_t begin_ns, uint64_t not_ours_ns)
+{
+	uint64_t end_ns = wt_now_ns();
+
+	wt_add_relaxed(&view->producer->cupti_callbacks, 1);
+	if (end_ns > begin_ns + not_ours_ns)
+		wt_add_relaxed(&view->producer->cupti_callback_ns, end_ns - begin_ns - not_ours_ns);
+}
+
 static void buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
+	struct wt_view *view = wt_segment_view(false);
+	uint64_t begin_ns = wt_now_ns();
+
 	*max_records = 0;
 	*size = pool.buffer_bytes;
 	*buffer = pool_take(&pool);
@@ -131,7 +145,9 @@ static void buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records
 	}
 	if (!*buffer)
 		*size = 0;
-	count_lent(wt_segment_view(false));
+	count_lent(view);
+	if (view)
+		count_callback(view, begin_ns, 0);
 }
 
 /* ---- a buffer comes back */
@@ -180,7 +196,7 @@ static uint64_t take_dropped(wtcu_context context, uint32_t stream_id)
 static void take_buffer(wtcu_context context, uint32_t stream_id, uint8_t *buffer,
                         size_t valid_size, bool is_ours)
 {
-	uint64_t begin_ns = wt_now_ns(), dropped, end_ns;
+	uint64_t begin_ns = wt_now_ns(), dropped;
 	struct wt_clock_map clock;
 	struct wt_batch batch;
 	struct wt_feed feed;
@@ -199,9 +215,10 @@ static void take_buffer(wtcu_context context, uint32_t stream_id, uint8_t *buffe
 		wt_add_relaxed(&batch.view->producer->kernels_dropped_cupti, dropped);
 	if (feed.forwarded)
 		wt_add_relaxed(&batch.view->producer->app_records_forwarded, feed.forwarded);
-	end_ns = wt_now_ns();
-	if (end_ns > begin_ns)
-		wt_add_relaxed(&batch.view->producer->cupti_callback_ns, end_ns - begin_ns);
+	if (feed.app_ns)
+		wt_add_relaxed(&batch.view->producer->app_callback_ns, feed.app_ns);
+	wt_add_relaxed(&batch.view->producer->cupti_bytes, valid_size);
+	count_callback(batch.view, begin_ns, feed.app_ns);
 }
 
 static void buffer_completed(wtcu_context context, uint32_t stream_id, uint8_t *buffer, size_t size,
@@ -263,7 +280,12 @@ bool wt_cupti_collect(unsigned limit_ms)
 
 bool wt_cupti_owns(int kind)
 {
-	return kind >= 0 && kind < 64 && (owned_kinds >> kind & 1);
+	return kind >= 0 && kind < 64 && (wt_load_acquire(&owned_kinds) >> kind & 1);
+}
+
+bool wt_cupti_owned(int kind)
+{
+	return kind >= 0 && kind < 64 && (wt_load_acquire(&ever_owned_kinds) >> kind & 1);
 }
 
 enum wt_cupti_state wt_cupti_state_now(void)
@@ -278,6 +300,13 @@ bool wt_cupti_is_recording(void)
 	struct wt_fork_page *page = wt_fork_page();
 
 	return page && wt_load_relaxed(&page->cupti_state) == WT_CUPTI_ARMED;
+}
+
+bool wt_cupti_is_held(void)
+{
+	enum wt_cupti_state state = wt_cupti_state_now();
+
+	return state == WT_CUPTI_ARMED || state == WT_CUPTI_STEPPING || state == WT_CUPTI_RESTING;
 }
 
 static enum wt_reason reason_of(wtcupti_result result)
@@ -303,20 +332,21 @@ static wtcupti_result enable_kind(int kind, bool dump)
 		result = wt_cupti.enable_and_dump(kind);
 	if (result)
 		result = wt_cupti.enable(kind);
-	if (!result)
-		owned_kinds |= UINT64_C(1) << kind;
-	else
+	if (!result) {
+		atomic_fetch_or(&owned_kinds, UINT64_C(1) << kind);
+		atomic_fetch_or(&ever_owned_kinds, UINT64_C(1) << kind);
+	} else
 		wt_log("cupti: kind %d refused: %d", kind, result);
 	return result;
 }
 
-static void disable_all(void)
+void wt_cupti_disable_all(void)
 {
 	wt_cupti_switch_launch_calls(0);
 	for (int kind = 0; kind < 64; kind++)
 		if (wt_cupti_owns(kind))
 			wt_cupti.disable(kind);
-	owned_kinds = 0;
+	wt_store_release(&owned_kinds, 0);
 }
 
 /* Everything CUPTI has to be told, in the order it wants. Kernels are the one kind without
@@ -335,7 +365,7 @@ static wtcupti_result switch_on(bool is_late)
 		wt_cupti.enable_all_sync(0); /* event and stream queries would flood us */
 	result = enable_kind(WTCUPTI_KIND_CONCURRENT_KERNEL, false);
 	if (result) {
-		disable_all();
+		wt_cupti_disable_all();
 		return result;
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -434,9 +464,9 @@ void wt_cupti_step_back(enum wt_reason reason, uint64_t detail)
 {
 	struct wt_fork_page *page = wt_fork_page();
 
-	if (!wt_cupti_is_recording())
+	if (!wt_cupti_is_held())
 		return;
-	disable_all();
+	wt_cupti_disable_all();
 	wt_cupti.flush_all(WTCUPTI_FLUSH_FORCED); /* our buffers come home */
 	wt_store_release(&page->cupti_state, WT_CUPTI_FAILED);
 	wt_segment_set_capture(WT_CAPTURE_HOOKS_ONLY, reason, detail);

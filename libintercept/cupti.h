@@ -1,6 +1,7 @@
 /*
  * cupti.h - private to the CUPTI side of libwavetap.so: cupti_find.c, cupti.c,
- * cupti_calls.c, cupti_limit.c, cupti_flush.c, cupti_clock.c, cupti_records.c, share.c, share_calls.c, share_feed.c.
+ * cupti_calls.c, cupti_limit.c, cupti_flush.c, cupti_clock.c, cupti_records.c, cupti_rest.c,
+ * share.c, share_calls.c, share_feed.c.
  *
  * HOW THE PARTS WORK TOGETHER
  *
@@ -86,11 +87,19 @@ void wt_cupti_arm_with(bool is_late, uintptr_t hint);
 
 enum wt_cupti_state wt_cupti_state_now(void);
 
-/* True if our own records of this kind are on, so that the application may not switch it off. */
+/* True if our own records of this kind are on, so that the application may not switch it off; or if
+ * they ever were. */
 bool wt_cupti_owns(int kind);
+bool wt_cupti_owned(int kind);
+
+/* All kinds and calls that are on for us: off. */
+void wt_cupti_disable_all(void);
 
 /* Gives CUPTI up for good in this process, for somebody who can't share it: hooks-only. */
 void wt_cupti_step_back(enum wt_reason reason, uint64_t detail);
+
+/* Are CUPTI's buffer callbacks ours: armed, or resting? */
+bool wt_cupti_is_held(void);
 
 /* Path, version and time of arming into the segment, once there is one. */
 void wt_cupti_publish(struct wt_view *view);
@@ -104,6 +113,17 @@ bool wt_cupti_collect(unsigned limit_ms);
 
 /* More than half of the buffers are with CUPTI. */
 bool wt_cupti_is_short(void);
+
+/* ---- cupti_rest.c */
+
+/*
+ * Nothing is recorded for us any more; CUPTI's callbacks stay ours, so that no buffer of ours comes
+ * back to somebody else, and the application's profiler is served as before. Not while a stream is
+ * being captured, a launch profiled, or a session of the application's profiler open: then false,
+ * and all is as it was. What had been launched until then is still delivered. On the flush thread;
+ * blocks for some 20 ms.
+ */
+bool wt_cupti_rest(enum wt_reason reason, uint64_t detail);
 
 /* ---- cupti_calls.c */
 
@@ -125,8 +145,9 @@ wtcupti_enable_api_fn wt_cupti_call_switch(int kind);
 #define WT_CBIDS_MAX 2048 /* CUDA 13.0 has 806 in the driver, 522 in the runtime */
 wtcupti_result wt_cupti_switch_other_calls(int kind, uint8_t enable);
 
-/* Our launch calls, on or off. */
+/* Our launch calls, on or off: all, or those of one kind. */
 void wt_cupti_switch_launch_calls(uint8_t enable);
+void wt_cupti_switch_launch_calls_of(int kind, uint8_t enable);
 
 /* The whole kind on and then all calls but ours off: for a process that has a context already. */
 void wt_cupti_switch_kind_down(int kind);
@@ -229,6 +250,7 @@ struct wt_feed {
 	size_t records;
 	uint64_t forwarded;
 	uint64_t lost; /* the application had no buffer for them */
+	uint64_t app_ns; /* spent in the application's callbacks */
 	struct wt_wishes wishes;
 };
 

@@ -107,12 +107,17 @@ void wt_cupti_switch_kind_down(int kind)
 }
 
 /* An older runtime does not know the newest of them: that is no failure. */
+void wt_cupti_switch_launch_calls_of(int kind, uint8_t enable)
+{
+	wtcupti_enable_api_fn enable_call = wt_cupti_call_switch(kind);
+
+	for (size_t i = 0; enable_call && i < LAUNCH_CALLS; i++)
+		if (launch_calls[i].kind == kind)
+			enable_call(launch_calls[i].cbid, enable);
+}
+
 void wt_cupti_switch_launch_calls(uint8_t enable)
 {
-	for (size_t i = 0; i < LAUNCH_CALLS; i++) {
-		wtcupti_enable_api_fn enable_call = wt_cupti_call_switch(launch_calls[i].kind);
-
-		if (enable_call)
-			enable_call(launch_calls[i].cbid, enable);
-	}
+	wt_cupti_switch_launch_calls_of(WTCUPTI_KIND_DRIVER, enable);
+	wt_cupti_switch_launch_calls_of(WTCUPTI_KIND_RUNTIME, enable);
 }

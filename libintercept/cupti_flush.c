@@ -99,7 +99,7 @@ static bool flush(struct wt_view *view, uint32_t flag)
 {
 	struct timespec cpu;
 
-	if (wt_cupti_is_recording()) {
+	if (wt_cupti_is_held()) {
 		wtcupti_result result = wt_cupti.flush_all(flag);
 		uint64_t held_ns = flag ? 0 : wt_profile_flush_due(wt_cupti_is_short());
 
@@ -166,6 +166,8 @@ static void *flush_main(void *argument)
 		futex_wait(&page->is_ending, period_ns);
 		if (!is_raised(&page->is_ending))
 			alive = flush(view, 0);
+		if (alive && !is_raised(&page->is_ending))
+			wt_budget_look(view, monotonic_ns());
 		is_last = is_last_thread();
 	}
 	/* CUPTI is gone; the exit still wants an answer. */
@@ -228,15 +230,18 @@ static int start_thread(struct flush_page *page)
 void wt_cupti_start_flush_thread(void)
 {
 	int saved_errno = errno, err;
+	struct wt_view *view = wt_segment_view(false);
 	struct flush_page *page = make_page();
 	uint32_t expected = 0;
 
-	wt_cupti_publish(wt_segment_view(false));
+	wt_cupti_publish(view);
 	if (page && atomic_compare_exchange_strong(&page->is_started, &expected, 1)) {
 		err = start_thread(page);
 		if (err)
 			wt_log("no flush thread: error %d", err);
-		else
+		if (err && view)
+			wt_budget_no_thread(view);
+		if (!err)
 			atomic_store_explicit(&page->is_running, 1, memory_order_release);
 	}
 	errno = saved_errno;

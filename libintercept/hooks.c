@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "libintercept/cost.h"
 #include "libintercept/hooks.h"
 #include "libintercept/profile.h"
 
@@ -55,6 +56,7 @@ static void before_graph(struct wt_call *call)
 static void before_capture(struct wt_call *call)
 {
 	(void)call;
+	wt_cupti_hold_captures();
 	if (wt_profile_is_on())
 		wt_profile_hold();
 }
@@ -104,17 +106,19 @@ static void append(struct wt_call *call, bool is_graph_launch)
 
 /* ---- the wrappers */
 
-#define WT_DEFINE(symbol, params, args, handle_, other_, bytes_, before, after, is_graph)          \
+#define WT_DEFINE(symbol, params, args, handle_, other_, bytes_, before, after, cost)              \
 	int wt_hook_##symbol params                                                                \
 	{                                                                                          \
 		int(*real) params;                                                                 \
 		struct wt_call call = {.api = WT_API_##symbol};                                    \
+		uint64_t began_ns;                                                                 \
                                                                                                    \
 		if (!wt_enter()) {                                                                 \
 			real = wt_entry_forward(WT_API_##symbol);                                  \
 			return real ? real args : WT_NO_ENTRY;                                     \
 		}                                                                                  \
 		before(&call);                                                                     \
+		began_ns = wt_cost_begin_call(cost);                                               \
 		call.handle = (uint64_t)(uintptr_t)(handle_);                                      \
 		call.other = (uint64_t)(uintptr_t)(other_);                                        \
 		call.bytes = (uint64_t)(bytes_);                                                   \
@@ -126,18 +130,19 @@ static void append(struct wt_call *call, bool is_graph_launch)
 		call.result = real ? real args : WT_NO_ENTRY;                                      \
 		call.return_ns = wt_now_ns();                                                      \
 		after(&call);                                                                      \
-		append(&call, is_graph);                                                           \
+		append(&call, (cost) == WT_COST_LAUNCH);                                           \
+		wt_cost_end_call(cost, began_ns, &call);                                           \
 		wt_leave();                                                                        \
 		return call.result;                                                                \
 	}                                                                                          \
 	WT_EXPORT_HOOK(symbol);
 
-#define WT_DEFINE_SYNC(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
-#define WT_DEFINE_DEPEND(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
-#define WT_DEFINE_ALLOC(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
-#define WT_DEFINE_MODULE(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, false)
-#define WT_DEFINE_GRAPH(...) WT_DEFINE(__VA_ARGS__, before_graph, after_graph, true)
-#define WT_DEFINE_CONTEXT(...) WT_DEFINE(__VA_ARGS__, before_context, after_context, false)
+#define WT_DEFINE_SYNC(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, WT_COST_CALL)
+#define WT_DEFINE_DEPEND(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, WT_COST_CALL)
+#define WT_DEFINE_ALLOC(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, WT_COST_CALL)
+#define WT_DEFINE_MODULE(...) WT_DEFINE(__VA_ARGS__, before_call, after_call, WT_COST_CALL)
+#define WT_DEFINE_GRAPH(...) WT_DEFINE(__VA_ARGS__, before_graph, after_graph, WT_COST_LAUNCH)
+#define WT_DEFINE_CONTEXT(...) WT_DEFINE(__VA_ARGS__, before_context, after_context, WT_COST_NONE)
 #define WT_DEFINE_LAUNCH(...) /* launch.c */
 #define WT_DEFINE_LOOKUP(...) /* lookup.c */
 
@@ -155,9 +160,10 @@ static void after_capture(const struct wt_call *call)
 	                call->result);
 	if (wt_profile_is_on())
 		wt_profile_unhold();
+	wt_cupti_unhold_captures();
 }
 
-#define WT_DEFINE_CAPTURE(...) WT_DEFINE(__VA_ARGS__, before_capture, after_capture, false)
+#define WT_DEFINE_CAPTURE(...) WT_DEFINE(__VA_ARGS__, before_capture, after_capture, WT_COST_NONE)
 
 #define WT_HOOK(id, symbol, class, params, args, handle, other, bytes)                             \
 	WT_DEFINE_##class(symbol, params, args, handle, other, bytes)

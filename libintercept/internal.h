@@ -17,6 +17,7 @@
  *   cupti.c             arms CUPTI, lends buffers, flushes
  *   cupti_records.c     CUPTI's records -> ours
  *   share.c             shares CUPTI with the application's own profiler
+ *   cost.c budget.c     what our hooks take; WAVETAP_BUDGET, which limits it
  *   profile*.c          WAVETAP_PROFILE: launches under CUPTI's range profiler (opt-in)
  *
  * RULES. The application is always right: no exit, abort, assert, signal handler or
@@ -59,6 +60,7 @@ struct wt_fork_page {
 	_Atomic uint64_t segment_state; /* enum wt_segment_state */
 	_Atomic uint64_t cupti_state; /* enum wt_cupti_state */
 	_Atomic uint64_t captures_open; /* stream captures open in this process */
+	_Atomic uint64_t captures_begun; /* calls now under way that begin or end one */
 	_Atomic uint64_t capture_stream[16]; /* their streams + 1; 0 = free */
 	_Atomic uint64_t early_count; /* launches before there was a segment: see early.c */
 	_Atomic uint64_t
@@ -208,6 +210,8 @@ enum wt_cupti_state {
 	WT_CUPTI_ARMING = 1,
 	WT_CUPTI_ARMED = 2,
 	WT_CUPTI_FAILED = 3,
+	WT_CUPTI_STEPPING = 4, /* on the way from ARMED to RESTING, or back: some 20 ms */
+	WT_CUPTI_RESTING = 5, /* ours to lend, but nothing is on for us: see wt_cupti_rest */
 };
 
 /* Finds and arms CUPTI; called before the real context creation, after cuInit. Once per process;
@@ -217,11 +221,25 @@ void wt_cupti_arm(bool is_late);
 /* True while CUPTI delivers kernel records: else launches get WT_FLAG_UNARMED. One relaxed load. */
 bool wt_cupti_is_recording(void);
 
+/* Around a call that begins or ends a stream capture: the first waits while kernel records are
+ * being given up, 2 s at most; meanwhile they are not. */
+void wt_cupti_hold_captures(void);
+void wt_cupti_unhold_captures(void);
+
 /* Starts the flush thread (once, after the segment exists). EAGAIN: go on without it. */
 void wt_cupti_start_flush_thread(void);
 
 /* At exit: one forced flush, bounded in time; then finished_ns is set. */
 void wt_cupti_finish(void);
+
+/* ---- budget.c */
+
+/* WAVETAP_BUDGET, once there is a segment. */
+void wt_budget_start(struct wt_view *view);
+/* There is no flush thread. */
+void wt_budget_no_thread(struct wt_view *view);
+/* On the flush thread, now and then; CLOCK_MONOTONIC. May block where the limit is exceeded. */
+void wt_budget_look(struct wt_view *view, uint64_t now_ns);
 
 /* ---- log.c */
 

@@ -10,20 +10,33 @@
  * All counting is done after the real call: a process that dies inside the driver leaves no
  * number without a record.
  */
+#include <string.h>
+
+#include "libintercept/cost.h"
 #include "libintercept/hooks.h"
 #include "libintercept/profile.h"
 
 #define ATTRIBUTES_MAX 64 /* attributes of cuLaunchKernelEx looked at */
 #define MULTI_DEVICE_MAX 64 /* kernels of cuLaunchCooperativeKernelMultiDevice told apart */
 
-static void begin(struct wt_launch *launch, enum wt_api api, void *function, void *stream,
-                  bool is_per_thread)
+/* Zeroed in two parts, which become stores; of all at once gcc 12 makes a `rep stos`, some 2 ns slower. */
+static inline void begin(struct wt_launch *launch, enum wt_api api, void *function, void *stream,
+                         bool is_per_thread)
 {
-	*launch = (struct wt_launch){
-	        .stream = (uint64_t)(uintptr_t)stream,
-	        .function = (uint64_t)(uintptr_t)function,
-	        .api = (uint16_t)api,
-	};
+	launch->seq = wt_cost_begin_launch(); /* when it began, until it is numbered */
+	launch->entry_ns = 0;
+	launch->return_ns = 0;
+	launch->stream = (uint64_t)(uintptr_t)stream;
+	launch->function = (uint64_t)(uintptr_t)function;
+	memset(launch->grid, 0, sizeof(launch->grid));
+	memset(launch->block, 0, sizeof(launch->block));
+	launch->dynamic_smem_bytes = 0;
+	launch->result = 0;
+	launch->tid = 0;
+	launch->thread32 = 0;
+	launch->api = (uint16_t)api;
+	memset(launch->cluster, 0, sizeof(launch->cluster));
+	memset(launch->reserved, 0, sizeof(launch->reserved));
 	launch->flags = wt_capture_flags(launch->stream, is_per_thread);
 	if (!wt_cupti_is_recording())
 		launch->flags |= WT_FLAG_UNARMED;
@@ -73,11 +86,14 @@ static inline bool again(enum wt_profile_role *role, int result)
 
 static void finish(struct wt_launch *launch, enum wt_profile_role role, int result)
 {
+	uint64_t began_ns = launch->seq;
+
 	launch->return_ns = wt_now_ns();
 	launch->result = result;
 	if (__builtin_expect(role, 0))
 		launch->flags |= wt_profile_flags(role);
 	append(launch);
+	wt_cost_end_launch(role ? 0 : began_ns, launch);
 	if (__builtin_expect(role, 0))
 		wt_profile_end(role, launch);
 	wt_leave();

@@ -16,6 +16,7 @@ wt_cupti_sources = \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_limit.c \
 	libintercept/cupti_records.c \
+	libintercept/cupti_rest.c \
 	libintercept/profile.h \
 	$(wt_profile_sources) \
 	libintercept/share.c \
@@ -29,6 +30,7 @@ tests_unit_test_share_SOURCES = \
 	tests/unit/mock_cupti.c \
 	tests/unit/mock_cupti.h \
 	tests/unit/test_share.c \
+	libintercept/budget.c \
 	libintercept/cupti.c \
 	libintercept/cupti_calls.c \
 	libintercept/clock_read.c \
@@ -36,6 +38,7 @@ tests_unit_test_share_SOURCES = \
 	libintercept/cupti_flush.c \
 	libintercept/cupti_limit.c \
 	libintercept/cupti_records.c \
+	libintercept/cupti_rest.c \
 	libintercept/libc.c \
 	libintercept/module.c \
 	libintercept/share.c \

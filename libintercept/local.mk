@@ -13,7 +13,10 @@ libwavetap_so_SOURCES = \
 	libintercept/cupti_abi.h \
 	libintercept/cupti_profiler_abi.h \
 	libintercept/cupti_exports.def \
+	libintercept/budget.c \
 	libintercept/capture.c \
+	libintercept/cost.c \
+	libintercept/cost.h \
 	libintercept/device.c \
 	libintercept/device_read.c \
 	libintercept/dlsym.c \

@@ -142,6 +142,7 @@ static struct wt_view *create(struct wt_fork_page *page)
 {
 	char data_dir[WT_PATH_BYTES];
 	struct wt_view *view = NULL;
+	uint64_t begun_ns = wt_now_ns(), ended_ns;
 	int err = make(&view, data_dir);
 
 	if (err) {
@@ -164,8 +165,12 @@ static struct wt_view *create(struct wt_fork_page *page)
 	wt_device_publish(view);
 	wt_profile_start(view);
 	wt_spawn_daemon(data_dir);
+	wt_budget_start(view);
 	wt_cupti_start_flush_thread();
 	wt_register_exit();
+	ended_ns = wt_now_ns();
+	if (ended_ns > begun_ns)
+		wt_store_relaxed(&view->producer->hook_start_ns, ended_ns - begun_ns);
 	return view;
 }
 

@@ -46,16 +46,18 @@ static _Atomic uint64_t all_sync_wish;
 
 /* ---- who calls, and whom do they mean */
 
-static enum wt_cupti_state settled_state(void)
+/* Armed, or resting: after a thread that is arming, or our own that gives our records up. */
+static bool is_settled(void)
 {
 	struct timespec pause = {.tv_nsec = 1000000};
 	enum wt_cupti_state state = wt_cupti_state_now();
 
-	for (int i = 0; state == WT_CUPTI_ARMING && i < ARMING_WAIT_MS; i++) {
+	for (int i = 0;
+	     (state == WT_CUPTI_ARMING || state == WT_CUPTI_STEPPING) && i < ARMING_WAIT_MS; i++) {
 		nanosleep(&pause, NULL);
 		state = wt_cupti_state_now();
 	}
-	return state;
+	return wt_cupti_is_held();
 }
 
 struct wt_share_target wt_share_find_target(uintptr_t caller, bool may_arm)
@@ -72,7 +74,7 @@ struct wt_share_target wt_share_find_target(uintptr_t caller, bool may_arm)
 	wt_cupti_linked_soname(caller, soname);
 	if (may_arm && wt_cupti_state_now() == WT_CUPTI_NONE)
 		wt_cupti_arm_with(false, soname[0] ? wt_cupti_address_of(soname) : hint);
-	if (settled_state() != WT_CUPTI_ARMED) {
+	if (!is_settled()) {
 		target.handle = wt_cupti_loaded(soname, soname[0] ? 0 : hint);
 		return target;
 	}
@@ -153,8 +155,11 @@ static void close_launch_slots(int kind, uint64_t now_ns)
 static wtcupti_result switch_real(const struct wt_share_target *target, const char *symbol,
                                   int kind, bool is_on)
 {
-	if (wt_cupti_call_switch(kind))
+	if (wt_cupti_call_switch(kind)) {
+		if (!wt_cupti_is_recording()) /* ours are not on */
+			wt_cupti_switch_launch_calls_of(kind, is_on);
 		return wt_cupti_switch_other_calls(kind, is_on);
+	}
 	return REAL(target, symbol, wtcupti_activity_kind_fn, (kind));
 }
 
@@ -207,7 +212,9 @@ static wtcupti_result disable_shared(const struct wt_share_target *target, int k
 		wt_share_close(kind, 0, now_ns);
 	if (is_call_kind(kind))
 		close_launch_slots(kind, now_ns);
-	if (kind == WTCUPTI_KIND_KERNEL) /* switches between the two kinds of kernel records */
+	if (kind == WTCUPTI_KIND_KERNEL &&
+	    wt_cupti_owns(
+	            WTCUPTI_KIND_CONCURRENT_KERNEL)) /* switches between the two kinds of kernel records */
 		wt_cupti.enable(WTCUPTI_KIND_CONCURRENT_KERNEL);
 	if (kind == WTCUPTI_KIND_SYNCHRONIZATION)
 		apply_all_sync();
@@ -300,6 +307,8 @@ static wtcupti_result call_shared(const struct wt_share_target *target, const ch
 		wt_share_open(WT_SHARE_KINDS + idx, 0, session_now_ns());
 	else
 		wt_share_close(WT_SHARE_KINDS + idx, 0, session_now_ns());
+	if (!wt_cupti_is_recording()) /* ours are not on */
+		return REAL(target, symbol, wtcupti_enable_api_fn, (cbid, enable));
 	return WTCUPTI_SUCCESS;
 }
 

@@ -243,7 +243,7 @@ void *wt_share_lookup(const char *symbol, void *real)
 	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
 		if (strcmp(symbol, exported[i].symbol))
 			continue;
-		if (wt_cupti_is_recording())
+		if (wt_cupti_is_held())
 			return in_armed((uintptr_t)real) ? exported[i].ours : real;
 		if (wt_cupti_state_now() == WT_CUPTI_FAILED)
 			return real;

@@ -240,7 +240,7 @@ uint64_t wt_share_take_dropped(void)
 void wt_share_wind_down(void)
 {
 	/* With no session open the application's profiler may be destroyed already. */
-	if (wt_cupti_is_recording() && wt_load_acquire(&is_sharing) && !wt_share_any_open())
+	if (wt_cupti_is_held() && wt_load_acquire(&is_sharing) && !wt_share_any_open())
 		wt_store_release(&is_sharing, 0);
 }
 
@@ -340,7 +340,7 @@ static bool is_wanted(const struct wt_feed *feed, const struct wtcupti_activity 
 		record_when(record, &start, &context_id);
 		return slot_wants(feed, WT_SHARE_KINDS + call_idx, start, 0);
 	}
-	if (!wt_cupti_owns(record->kind))
+	if (!wt_cupti_owned(record->kind))
 		return true;
 	record_when(record, &start, &context_id);
 	if (slot_wants(feed, record->kind, start, context_id))
@@ -358,6 +358,7 @@ void wt_feed_init(struct wt_feed *feed, const struct wt_clock_map *clock, wtcu_c
 	feed->is_on = false;
 	feed->forwarded = 0;
 	feed->lost = 0;
+	feed->app_ns = 0;
 	if (!wt_load_acquire(&is_sharing))
 		return;
 	feed->clock = clock;
@@ -372,20 +373,27 @@ void wt_feed_init(struct wt_feed *feed, const struct wt_clock_map *clock, wtcu_c
 
 static void deliver(struct wt_feed *feed)
 {
+	uint64_t begin_ns = wt_now_ns(), end_ns;
 	uint8_t *buffer = feed->out;
 
 	feed->out = NULL;
-	if (buffer)
-		feed->wishes.completed(feed->context, feed->stream_id, buffer, feed->out_bytes,
-		                       feed->used_bytes);
+	if (!buffer)
+		return;
+	feed->wishes.completed(feed->context, feed->stream_id, buffer, feed->out_bytes,
+	                       feed->used_bytes);
+	end_ns = wt_now_ns();
+	feed->app_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 }
 
 /* A new buffer of the application's. Never the one we hold: that one must stay out until a flush. */
 static void open_out(struct wt_feed *feed)
 {
+	uint64_t begin_ns = wt_now_ns(), end_ns;
 	struct held_buffer next = {0};
 
 	feed->wishes.requested(&next.buffer, &next.bytes, &next.records_max);
+	end_ns = wt_now_ns();
+	feed->app_ns += end_ns > begin_ns ? end_ns - begin_ns : 0;
 	feed->out = next.buffer;
 	feed->out_bytes = next.bytes;
 	feed->out_records_max = next.records_max;

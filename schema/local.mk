@@ -3,7 +3,7 @@ if WT_PROGRAMS
 noinst_LIBRARIES += libwtschema.a
 endif
 libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_db_upgrade.c schema/wt_keep.c schema/wt_keep.h \
-	schema/wt_api.h schema/wt_atomic.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
+	schema/wt_api.h schema/wt_atomic.h schema/wt_cost.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
 	schema/wt_record.h schema/wt_recording.h schema/wt_recording_codec.c \
 	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
 	schema/wt_recording_values.c schema/wt_recording_write.c \

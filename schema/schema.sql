@@ -6,7 +6,7 @@
 -- user_version. The data dictionary is doc/run-file.md: it moves with this file.
 
 PRAGMA application_id = 0x57544150; -- "WTAP"
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 
 -- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
@@ -426,6 +426,11 @@ CREATE TABLE IF NOT EXISTS sm_bucket (
   dram_read_bytes  INTEGER,
   dram_write_bytes INTEGER,
   sm_clock_mhz     REAL,
+  -- Sums for means of the least and most active SM, which not every sample has. NULL: made by version 3.
+  busy_ns      INTEGER,                    -- of sampled_ns, with an SM active
+  extremes_ns  INTEGER,                    -- of busy_ns, where the two are known
+  min_share_ns REAL,                       -- in it: share of the SM that had least, x time
+  max_share_ns REAL,
   PRIMARY KEY (device_id, start_ns)
 ) STRICT, WITHOUT ROWID;
 
@@ -483,6 +488,9 @@ CREATE TABLE IF NOT EXISTS measured (
   joint_time_ns    INTEGER NOT NULL,       -- beside other kernels
   joint_active_sms REAL,                   -- of the device, meanwhile
   joint_error_sms  REAL,
+  issue_share  REAL,                       -- of the issue slots of all SMs
+  bound_reason TEXT,                       -- why `bound` is not known; NULL: it is
+  class_wave_sms REAL,                     -- of the model, in that form: where this row is not used
   PRIMARY KEY (config_id, evidence)
 ) STRICT, WITHOUT ROWID;
 
@@ -526,7 +534,54 @@ CREATE TABLE IF NOT EXISTS profile_count (
   cost_ns    INTEGER NOT NULL              -- that the application waited
 ) STRICT;
 
+-- What wavetap itself took in a process, as it measured it there: doc/run-file.md. One hooked call in 256 is
+-- timed; long: over 1.05 ms, its thread was off its CPU. Sums of timed ones are without long ones.
+CREATE TABLE IF NOT EXISTS own_cost (
+  process_id       INTEGER PRIMARY KEY,
+  launches_timed   INTEGER NOT NULL,       -- launches and graph launches, long ones too
+  launches_long    INTEGER NOT NULL,
+  hook_p50_ns      INTEGER,                -- of timed launches; NULL: fewer than 10
+  hook_p99_ns      INTEGER,                -- NULL: fewer than 100
+  launches_timed_ns INTEGER NOT NULL,      -- sum over those that are not long
+  calls_timed      INTEGER NOT NULL,       -- other hooked calls
+  calls_timed_ns   INTEGER NOT NULL,
+  long_ns          INTEGER NOT NULL,       -- of all long ones
+  start_ns         INTEGER NOT NULL,       -- that the first launch waited while recording was set up
+  threads          INTEGER NOT NULL,       -- with a timed launch
+  thread_ns        INTEGER NOT NULL,       -- from the first to the last timed launch of each, summed
+  cupti_callbacks  INTEGER NOT NULL,       -- buffers asked for and handed over; their time: proc
+  app_callback_ns  INTEGER NOT NULL,       -- in them, of the application's own profiler: not ours
+  cupti_bytes      INTEGER NOT NULL,       -- of CUPTI's records
+  bytes_written    INTEGER NOT NULL,       -- into shared memory
+  budget_ppm       INTEGER NOT NULL,       -- WAVETAP_BUDGET, millionths of wall time; 0: none
+  budget_state     INTEGER NOT NULL,       -- enum wt_budget_state
+  budget_stepped_ns INTEGER,               -- kernels are not observed from here on; NULL: they are
+  budget_cost_ppm  INTEGER NOT NULL        -- what was measured then
+) STRICT;
+
+-- How long the hooks of timed launches took.
+CREATE TABLE IF NOT EXISTS hook_time (
+  process_id INTEGER NOT NULL,
+  low_ns     INTEGER NOT NULL,
+  high_ns    INTEGER,                      -- NULL: no bound
+  launches   INTEGER NOT NULL,
+  PRIMARY KEY (process_id, low_ns)
+) STRICT, WITHOUT ROWID;
+
 -- ------------------------------------------------------------------ views
+
+-- Per process, in ns: estimates of all hooked calls from those timed. NULL: none was timed, or not known.
+CREATE VIEW IF NOT EXISTS cost AS
+SELECT p.process_id, p.pid, p.launches_attempted + p.graph_launches_attempted AS launches,
+       c.launches_timed, c.hook_p50_ns, c.hook_p99_ns,
+       CAST(round(1.0 * c.launches_timed_ns / nullif(c.launches_timed - c.launches_long, 0)
+            * (p.launches_attempted + p.graph_launches_attempted)) AS INTEGER) AS hook_launches_ns,
+       256 * c.calls_timed_ns AS hook_calls_ns, p.cupti_callback_ns, p.flush_cpu_ns,
+       c.start_ns, c.thread_ns, c.threads, p.last_ns - p.first_ns AS wall_ns, c.cupti_callbacks,
+       c.app_callback_ns, c.cupti_bytes, c.bytes_written, nullif(c.budget_ppm, 0) / 1e4 AS budget_pct,
+       c.budget_state, c.budget_stepped_ns,
+       iif(c.budget_stepped_ns IS NULL, NULL, c.budget_cost_ppm / 1e4) AS budget_cost_pct
+FROM proc p LEFT JOIN own_cost c USING (process_id);
 
 CREATE VIEW IF NOT EXISTS sm_active AS
 SELECT device_id, start_ns AS t0, end_ns AS t1, active_avg, active_min, active_max,
@@ -611,7 +666,7 @@ WITH model AS (
 best AS (
   SELECT config_id, max(2 * is_used + (evidence = 'sampled')), is_used, evidence, active_sms, active_error_sms, underfill_sms,
          wave_sms, wave_max_sms, straggle_sms, ramp_sms, disagrees, warps_per_sm, tensor_share,
-         dram_bytes_per_ns, sm_clock_mhz, bound, wave_form
+         dram_bytes_per_ns, sm_clock_mhz, bound, wave_form, issue_share, bound_reason, class_wave_sms
   FROM (SELECT m.*, g.sm_count FROM measured m JOIN config USING (config_id) JOIN gpu g USING (device_id))
   WHERE is_used = 0 OR min(underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms) >= 0
     AND max(wave_max_sms, underfill_sms + wave_sms + straggle_sms + ramp_sms) <= sm_count + 1e-6
@@ -626,8 +681,9 @@ part AS (
   SELECT m.*, g.sm_count AS device_sms, b.is_used = 1 AS is_used, j.active_share IS NOT NULL AS is_joint,
          CASE WHEN b.is_used = 1 THEN CAST(b.underfill_sms * alone_ns AS INTEGER)
               ELSE underfill - beside_underfill END AS alone_underfill,
-         CASE WHEN b.is_used = 1 OR b.wave_form IS NOT NULL AND c.model_reason IS NULL
-              THEN CAST(b.wave_sms * alone_ns AS INTEGER)
+         CASE WHEN b.is_used = 1 THEN CAST(b.wave_sms * alone_ns AS INTEGER)
+              WHEN b.class_wave_sms IS NOT NULL AND c.model_reason IS NULL
+              THEN CAST(b.class_wave_sms * alone_ns AS INTEGER)
               ELSE wave - beside_wave END AS alone_wave,
          CASE WHEN b.is_used = 1 THEN CAST(b.wave_max_sms * alone_ns AS INTEGER)
               ELSE wave_max - beside_wave_max END AS alone_wave_max,
@@ -637,7 +693,7 @@ part AS (
          CASE WHEN b.is_used = 1 THEN 0 ELSE unjudged - beside_unjudged END AS alone_unjudged,
          CAST(j.active_share * beside_unjudged AS INTEGER) AS joint_active,
          b.evidence, b.active_error_sms, b.disagrees, b.warps_per_sm, b.tensor_share,
-         b.dram_bytes_per_ns, b.sm_clock_mhz, b.bound, b.wave_form
+         b.dram_bytes_per_ns, b.sm_clock_mhz, b.bound, b.wave_form, b.issue_share, b.bound_reason
   FROM model m JOIN config c USING (config_id) JOIN gpu g USING (device_id)
   LEFT JOIN best b USING (config_id) LEFT JOIN joint j USING (config_id)),
 whole AS (
@@ -672,7 +728,8 @@ SELECT c.config_id, c.kernel_id, k.name AS kernel, c.device_id,
        CASE WHEN w.is_used THEN CAST(w.active_error_sms * w.alone_ns AS INTEGER) END AS error_sm_ns,
        w.disagrees, w.warps_per_sm, w.tensor_share, w.dram_bytes_per_ns, w.sm_clock_mhz, w.bound,
        w.wave_form, w.alone_ns, w.underfill AS model_underfill_sm_ns, w.wave AS model_wave_sm_ns,
-       w.wave_max AS model_wave_max_sm_ns, w.unjudged AS model_unjudged_sm_ns
+       w.wave_max AS model_wave_max_sm_ns, w.unjudged AS model_unjudged_sm_ns,
+       w.issue_share, w.bound_reason
 FROM whole w JOIN config c USING (config_id) JOIN kernel k USING (kernel_id);
 
 CREATE VIEW kernel_idle AS

@@ -88,6 +88,31 @@ static int from_2(sqlite3 *db, bool has_share_columns)
 	return code == SQLITE_OK ? sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL) : code;
 }
 
+/*
+ * Version 3 had no sums for means of the least and most active SM: not known of its buckets. It knew no
+ * issue slots, and kept the wave of a class where that of the measurement is.
+ */
+static int from_3(sqlite3 *db)
+{
+	static const char sql[] =
+	        "ALTER TABLE sm_bucket ADD COLUMN busy_ns INTEGER; "
+	        "ALTER TABLE sm_bucket ADD COLUMN extremes_ns INTEGER; "
+	        "ALTER TABLE sm_bucket ADD COLUMN min_share_ns REAL; "
+	        "ALTER TABLE sm_bucket ADD COLUMN max_share_ns REAL; "
+	        "ALTER TABLE measured ADD COLUMN issue_share REAL; "
+	        "ALTER TABLE measured ADD COLUMN bound_reason TEXT; "
+	        "ALTER TABLE measured ADD COLUMN class_wave_sms REAL; "
+	        "UPDATE measured SET class_wave_sms = wave_sms WHERE wave_form IS NOT NULL; "
+	        "DROP VIEW IF EXISTS kernel_idle; DROP VIEW IF EXISTS config_idle";
+	int code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+
+	if (code == SQLITE_OK)
+		code = run_of_schema(db, "CREATE VIEW config_idle");
+	if (code == SQLITE_OK)
+		code = run_of_schema(db, "CREATE VIEW kernel_idle");
+	return code == SQLITE_OK ? sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL) : code;
+}
+
 int wt_db_upgrade(sqlite3 *db)
 {
 	char sql[48];
@@ -100,6 +125,8 @@ int wt_db_upgrade(sqlite3 *db)
 		code = from_1(db);
 	if (code == SQLITE_OK && (version == 1 || version == 2))
 		code = from_2(db, version == 1);
+	if (code == SQLITE_OK && version == 3)
+		code = from_3(db);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", WT_DB_VERSION);
 	return code == SQLITE_OK ? sqlite3_exec(db, sql, NULL, NULL, NULL) : code;
 }

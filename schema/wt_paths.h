@@ -3,7 +3,7 @@
  *
  * libc only and no heap, since the library uses it inside the application. Reads
  * the environment with secure_getenv; never changes it. Any thread; getcwd is the
- * only system call.
+ * only system call, but for what makes folders.
  *
  *   data directory   WAVETAP_DIR, else $XDG_DATA_HOME/wavetap, else
  *                    $HOME/.local/share/wavetap; made absolute and tidied lexically
@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -120,6 +121,17 @@ static inline int wt_path_shm(char *path, const char *data_dir, const char *suff
 	                 (unsigned long long)wt_fnv1a(data_dir, strlen(data_dir)), suffix);
 
 	return n < 0 || n >= WT_PATH_BYTES ? -ENAMETOOLONG : 0;
+}
+
+/* Makes an absolute path, and what lies above it, for this user alone. 0 or -errno. */
+static inline int wt_path_make_folders(char *path)
+{
+	for (char *slash = path + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(path, 0700); /* if that fails, so does the last one */
+		*slash = '/';
+	}
+	return mkdir(path, 0700) && errno != EEXIST ? -errno : 0;
 }
 
 #endif /* WT_PATHS_H */

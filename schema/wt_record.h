@@ -285,9 +285,18 @@ struct wt_sample {
 	float tensor; /* elapsed cycles x the share of its peak that the tensor pipe worked at */
 	float dram_read_bytes; /* of the device */
 	float dram_write_bytes;
-	uint32_t reserved[3];
+	float instructions; /* of warps, executed by all SMs; if WT_SAMPLE_INSTRUCTIONS */
+	uint32_t flags; /* WT_SAMPLE_* */
+	uint32_t reserved;
 };
+#define WT_SAMPLE_INSTRUCTIONS 0x01u /* they are known; older samplers left both 0 */
 #define WT_SAMPLES_PER_CELL 2
+
+static inline float wt_sample_instructions(const struct wt_sample *sample)
+{
+	return sample->flags & WT_SAMPLE_INSTRUCTIONS ? sample->instructions : WT_SAMPLE_UNKNOWN;
+}
+
 _Static_assert(sizeof(struct wt_sample) == 56, "sample record");
 _Static_assert(sizeof(struct wt_sample) * WT_SAMPLES_PER_CELL <= WT_CELL_PAYLOAD_BYTES,
                "sample record");

@@ -40,7 +40,7 @@
 
 #define WT_RECORDING_SUFFIX ".wtrec"
 #define WT_RECORDING_MAGIC UINT64_C(0x0a0d434552545789) /* 0x89 "WTREC" CR LF */
-#define WT_RECORDING_VERSION 3u
+#define WT_RECORDING_VERSION 4u
 #define WT_RECORDING_ENDIAN 0x01020304u
 #define WT_RECORDING_BLOCK_MAGIC 0x4b4c4257u /* "WBLK" */
 
@@ -150,10 +150,25 @@ _Static_assert(sizeof(struct wt_recording_process) == WT_RECORDING_PROCESS_BYTES
 	X(profile_dropped)                                                                         \
 	X(profile_cost_ns)                                                                         \
 	X(profile_state)                                                                           \
-	X(profile_detail)
+	X(profile_detail)                                                                          \
+	X(hook_launch_ns)                                                                          \
+	X(hook_calls_timed)                                                                        \
+	X(hook_calls_ns)                                                                           \
+	X(hook_long_ns)                                                                            \
+	X(launching_threads)                                                                       \
+	X(launching_thread_ns)                                                                     \
+	X(hook_start_ns)                                                                           \
+	X(cupti_callbacks)                                                                         \
+	X(cupti_bytes)                                                                             \
+	X(app_callback_ns)                                                                         \
+	X(budget_ppm)                                                                              \
+	X(budget_state)                                                                            \
+	X(budget_stepped_ns)                                                                       \
+	X(budget_cost_ppm)
 
 #define WT_RECORDING_COUNTERS_V1 25u /* so many of them in blocks of version 1 */
 #define WT_RECORDING_COUNTERS_V2 30u
+#define WT_RECORDING_COUNTERS_V3 42u /* from version 4 on the histogram of hooks follows */
 
 enum wt_recording_counter {
 #define X(name) WT_RECORDING_COUNTER_##name,
@@ -195,6 +210,7 @@ struct wt_recording_facts {
 	int64_t now_ns; /* CLOCK_MONOTONIC of the daemon's round: the linker's time */
 	uint64_t start_pos[WT_RING_MAX], end_pos[WT_RING_MAX];
 	uint64_t counters[WT_RECORDING_COUNTER_MAX];
+	uint64_t hook_time[WT_COST_BUCKETS];
 	char cupti_path[WT_TEXT_BYTES]; /* "" = not known yet */
 	char why[80]; /* LOST: the reason */
 };

@@ -232,9 +232,11 @@ static void code_step(struct wt_recording_codec *codec, int column, uint32_t *va
 
 static void code_sample(struct wt_recording_codec *codec, struct wt_sample *r)
 {
-	float *const values[] = {&r->active_avg,      &r->active_min, &r->active_max,
-	                         &r->warps,           &r->tensor,     &r->dram_read_bytes,
-	                         &r->dram_write_bytes};
+	float *const values[] = {
+	        &r->active_avg, &r->active_min,      &r->active_max,       &r->warps,
+	        &r->tensor,     &r->dram_read_bytes, &r->dram_write_bytes, &r->instructions};
+	/* What is not known has no bytes: blocks of version 3 lack the last columns. */
+	size_t count = sizeof(values) / sizeof(values[0]) - !(r->flags & WT_SAMPLE_INSTRUCTIONS);
 	int column = WT_COLUMN_SAMPLE;
 
 	_Static_assert(sizeof(values) / sizeof(values[0]) + 2 == WT_RECORDING_SAMPLE_VALUES,
@@ -242,7 +244,7 @@ static void code_sample(struct wt_recording_codec *codec, struct wt_sample *r)
 	wt_codec_time(codec, WT_COLUMN_SAMPLE_START, &r->start_ns, codec->sample_end_ns);
 	code_step(codec, column, &r->duration_ns, &codec->sample_duration_ns);
 	code_step(codec, column += 4, &r->elapsed_cycles, &codec->sample_elapsed);
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint32_t bits;
 
 		memcpy(&bits, values[i], sizeof(bits));
@@ -314,7 +316,10 @@ static void clear_varying(const struct wt_recording_shape_key *key, union record
 		break;
 	case WT_KIND_SAMPLE:
 		for (int i = 0; i < sample_count(key); i++)
-			memset(&r->sample[i], 0, offsetof(struct wt_sample, reserved));
+			memset(&r->sample[i], 0,
+			       r->sample[i].flags & WT_SAMPLE_INSTRUCTIONS
+			               ? offsetof(struct wt_sample, flags)
+			               : offsetof(struct wt_sample, instructions));
 		break;
 	default:
 		break; /* not known: all of it is shape */
@@ -483,6 +488,26 @@ void wt_codec_cell(struct wt_recording_codec *codec, enum wt_ring_index ring, st
 
 /* ---- the rest */
 
+/* Buckets of the timed hooks; `is_told`: the block has them. */
+static void code_hook_times(struct wt_recording_codec *codec, struct wt_recording_facts *facts,
+                            bool is_told)
+{
+	uint64_t count = is_told ? WT_COST_BUCKETS : 0;
+
+	if (is_told)
+		wt_codec_plain(codec, WT_COLUMN_FACTS, &count);
+	if (is_told && count != WT_COST_BUCKETS)
+		wt_codec_keep_error(codec, -EBADMSG);
+	for (unsigned i = 0; i < WT_COST_BUCKETS && !codec->error; i++) {
+		if (is_told)
+			wt_codec_value(codec, WT_COLUMN_FACTS, &facts->hook_time[i],
+			               codec->hook_time[i]);
+		else
+			facts->hook_time[i] = 0;
+		codec->hook_time[i] = facts->hook_time[i];
+	}
+}
+
 void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts *facts)
 {
 	uint64_t now_ns = (uint64_t)facts->now_ns, count = WT_RECORDING_COUNTER_MAX;
@@ -492,7 +517,7 @@ void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts 
 	wt_codec_plain(codec, WT_COLUMN_FACTS, &count);
 	/* Counted block by block: a new daemon may go on with an old file. */
 	if (count != WT_RECORDING_COUNTER_MAX && count != WT_RECORDING_COUNTERS_V1 &&
-	    count != WT_RECORDING_COUNTERS_V2)
+	    count != WT_RECORDING_COUNTERS_V2 && count != WT_RECORDING_COUNTERS_V3)
 		wt_codec_keep_error(codec, -EBADMSG);
 	for (int i = 0; i < WT_RECORDING_COUNTER_MAX && !codec->error; i++) {
 		if ((uint64_t)i < count)
@@ -502,6 +527,7 @@ void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts 
 			facts->counters[i] = 0;
 		codec->counters[i] = facts->counters[i];
 	}
+	code_hook_times(codec, facts, count > WT_RECORDING_COUNTERS_V3);
 }
 
 int wt_codec_init(struct wt_recording_codec *codec, bool is_reading)

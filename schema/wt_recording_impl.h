@@ -7,7 +7,7 @@
 
 #include "schema/wt_recording.h"
 
-#define WT_RECORDING_SAMPLE_VALUES 9 /* of 32 bits, after the start */
+#define WT_RECORDING_SAMPLE_VALUES 10 /* of 32 bits, after the start; 9 before version 4 */
 
 /* In the order of the file. A change is a new WT_RECORDING_VERSION. */
 enum wt_recording_column {
@@ -36,7 +36,7 @@ enum wt_recording_column {
 	WT_COLUMN_LINK_TIME = WT_COLUMN_LINK_START + 2,
 	WT_COLUMN_LINK_CORRELATION = WT_COLUMN_LINK_TIME + 2,
 	WT_COLUMN_CLOCK, /* five values of each clock record */
-	WT_COLUMN_SAMPLE_START, /* since version 3; blocks made before end here */
+	WT_COLUMN_SAMPLE_START, /* since version 3; blocks made before end here, or 4 before the end */
 	WT_COLUMN_SAMPLE = WT_COLUMN_SAMPLE_START + 2, /* each value as four columns of bytes */
 	WT_COLUMN_MAX = WT_COLUMN_SAMPLE + 4 * WT_RECORDING_SAMPLE_VALUES
 };
@@ -77,6 +77,7 @@ struct wt_recording_codec {
 	/* what the next value is predicted from */
 	int64_t now_ns;
 	uint64_t counters[WT_RECORDING_COUNTER_MAX];
+	uint64_t hook_time[WT_COST_BUCKETS];
 	uint64_t launch_seq, graph_seq, call_end_ns;
 	uint64_t start_end_ns[4], node_id;
 	uint32_t correlation_id[4], event_id, link_correlation_id;

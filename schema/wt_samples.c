@@ -10,13 +10,14 @@
 #include <string.h>
 #include <zlib.h>
 
-#define VERSION 1
-#define COLUMNS 10
+#define VERSION 2
+#define COLUMNS 11
+#define COLUMNS_V1 10 /* without instructions */
 #define HEAD_BYTES_MAX (1 + 5 + 5 + COLUMNS)
 #define SCALE_MAX 65536u
 #define START_PLANES 8
 #define PLANES 4
-#define SAMPLE_BYTES (START_PLANES + (COLUMNS - 1) * PLANES)
+#define SAMPLE_BYTES(columns) (START_PLANES + ((size_t)(columns)-1) * PLANES)
 
 enum mode { MODE_BITS, MODE_WHOLE, MODE_SCALED, MODE_ELAPSED, MODE_STEP, MODE_MAX };
 
@@ -27,14 +28,19 @@ static const size_t offset_of[COLUMNS] = {
         offsetof(struct wt_sample, active_min),      offsetof(struct wt_sample, active_max),
         offsetof(struct wt_sample, warps),           offsetof(struct wt_sample, tensor),
         offsetof(struct wt_sample, dram_read_bytes), offsetof(struct wt_sample, dram_write_bytes),
+        offsetof(struct wt_sample, instructions),
 };
+#define INSTRUCTIONS (COLUMNS - 1)
 #define FIRST_FLOAT 3
 
 static uint32_t bits_at(const struct wt_sample *sample, int column)
 {
+	float unknown = WT_SAMPLE_UNKNOWN;
 	uint32_t bits;
 
 	memcpy(&bits, (const uint8_t *)sample + offset_of[column], sizeof(bits));
+	if (column == INSTRUCTIONS && !(sample->flags & WT_SAMPLE_INSTRUCTIONS))
+		memcpy(&bits, &unknown, sizeof(bits));
 	return bits;
 }
 
@@ -177,7 +183,7 @@ int wt_samples_encode(const struct wt_sample *samples, size_t count, uint32_t sm
                       uint8_t **ret_data, size_t *ret_bytes)
 {
 	uint32_t scale = sm_count && sm_count <= SCALE_MAX ? sm_count : 1;
-	size_t raw_bytes = count * SAMPLE_BYTES, room, used, packed = 0;
+	size_t raw_bytes = count * SAMPLE_BYTES(COLUMNS), room, used, packed = 0;
 	uint8_t *raw, *data;
 	int err;
 
@@ -218,6 +224,7 @@ int wt_samples_encode(const struct wt_sample *samples, size_t count, uint32_t sm
 
 struct head {
 	uint32_t count, scale;
+	int columns;
 	const uint8_t *modes;
 	size_t bytes; /* of the head itself */
 };
@@ -241,16 +248,17 @@ static bool take_head(const uint8_t *data, size_t bytes, struct head *head)
 {
 	size_t n = 1, more = take_varint(data + n, bytes - n, &head->count);
 
+	head->columns = data[0] == 1 ? COLUMNS_V1 : COLUMNS;
 	n += more;
 	if (more)
 		more = take_varint(data + n, bytes - n, &head->scale);
 	n += more;
 	if (!more || head->count < 1 || head->count > WT_SAMPLES_MAX || head->scale < 1 ||
-	    head->scale > SCALE_MAX || bytes - n < COLUMNS)
+	    head->scale > SCALE_MAX || bytes - n < (size_t)head->columns)
 		return false;
 	head->modes = data + n;
-	head->bytes = n + COLUMNS;
-	for (int column = 0; column < COLUMNS; column++)
+	head->bytes = n + (size_t)head->columns;
+	for (int column = 0; column < head->columns; column++)
 		if (head->modes[column] >= MODE_MAX ||
 		    (column < FIRST_FLOAT) != (head->modes[column] == MODE_STEP))
 			return false;
@@ -310,31 +318,44 @@ static void take_column(const uint8_t *planes, const struct head *head, int colu
 	}
 }
 
+/* What is known has its flag; the rest is 0, as samplers leave it. */
+static void take_instructions(struct wt_sample *samples, size_t count, bool has_column)
+{
+	for (size_t i = 0; i < count && has_column; i++)
+		if (samples[i].instructions == WT_SAMPLE_UNKNOWN)
+			samples[i].instructions = 0;
+		else
+			samples[i].flags = WT_SAMPLE_INSTRUCTIONS;
+}
+
 int wt_samples_decode(const void *data, size_t bytes, struct wt_sample *samples, size_t room,
                       size_t *ret_count)
 {
 	const uint8_t *at = data;
 	struct head head;
+	size_t raw_bytes;
 	uint8_t *raw;
 	int err;
 
 	if (bytes < 1)
 		return -EBADMSG;
-	if (at[0] != VERSION)
+	if (at[0] < 1 || at[0] > VERSION)
 		return at[0] > VERSION ? -ENOTSUP : -EBADMSG;
 	if (!take_head(at, bytes, &head) || head.count > room || bytes - head.bytes > UINT32_MAX)
 		return -EBADMSG;
-	raw = malloc((size_t)head.count * SAMPLE_BYTES);
+	raw_bytes = head.count * SAMPLE_BYTES(head.columns);
+	raw = malloc(raw_bytes);
 	if (!raw)
 		return -ENOMEM;
-	err = unpack(at + head.bytes, bytes - head.bytes, raw, (size_t)head.count * SAMPLE_BYTES);
+	err = unpack(at + head.bytes, bytes - head.bytes, raw, raw_bytes);
 	if (!err) {
 		memset(samples, 0, head.count * sizeof(*samples));
-		for (int column = 1; column < COLUMNS; column++)
+		for (int column = 1; column < head.columns; column++)
 			take_column(raw + (START_PLANES + (size_t)(column - 1) * PLANES) *
 			                            head.count,
 			            &head, column, samples);
 		take_starts(raw, head.count, samples);
+		take_instructions(samples, head.count, head.columns > INSTRUCTIONS);
 		*ret_count = head.count;
 	}
 	free(raw);

@@ -1,11 +1,13 @@
 /*
  * wt_samples.h - samples of a device as compressed columns: `sample_chunk.data` of run files. Written
  * by wavetapd, read by whoever wants the samples themselves. Lossless for all fields of struct
- * wt_sample but `reserved`.
+ * wt_sample but `reserved`; of `flags` those that are defined.
  *
- *   chunk  = version (1 byte: 1), count, scale (varints), mode of each column (1 byte), a zlib stream
+ *   chunk  = version (1 byte: 2), count, scale (varints), mode of each column (1 byte), a zlib stream
  *   stream = the columns in the order of struct wt_sample; each as planes of bytes, the lowest bytes
- *            of all values first: `start_ns` has 8 planes, the others 4
+ *            of all values first:
+ *            `start_ns` has 8 planes, the others 4. Version 1 lacks the last column, `instructions`;
+ *            in it what is not known is -1
  *
  * The noise of counters stays in as few planes as can be; the rest of them is zero:
  *

@@ -32,6 +32,7 @@
 #ifndef WT_SEGMENT_H
 #define WT_SEGMENT_H
 
+#include "schema/wt_cost.h"
 #include "schema/wt_device.h"
 #include "schema/wt_record.h"
 
@@ -143,6 +144,7 @@ enum wt_reason {
 	WT_REASON_FORKED = 13,
 	WT_REASON_DUPLICATE = 14, /* a second copy of libwavetap.so in the process */
 	WT_REASON_INJECTED = 15, /* loaded by the driver: nobody calls our hooks */
+	WT_REASON_BUDGET = 16, /* our own cost exceeded it; `detail` is the cost, in millionths */
 	WT_REASON_MAX
 };
 
@@ -218,7 +220,7 @@ struct wt_producer {
 	_Atomic uint64_t flush_count;
 	_Atomic uint64_t flush_last_ns;
 	_Atomic uint64_t flush_cpu_ns; /* CPU time of our thread */
-	_Atomic uint64_t cupti_callback_ns; /* time spent in the buffer callbacks */
+	_Atomic uint64_t cupti_callback_ns; /* time spent in the buffer callbacks, both */
 	_Atomic uint64_t buffers_lent; /* CUPTI buffers in use now */
 	_Atomic uint64_t
 	        app_profiler_sessions; /* times the application's own profiler was served */
@@ -249,6 +251,26 @@ struct wt_producer {
 	_Atomic uint64_t profile_cost_ns; /* that the application waited */
 	_Atomic uint64_t profile_state; /* enum wt_profile_state */
 	_Atomic uint64_t profile_detail;
+
+	/* What we cost: see wt_cost.h. Written by one hooked call in WT_COST_PERIOD. */
+	_Alignas(128) _Atomic uint64_t hook_launch_ns; /* of timed launches, but long ones */
+	_Atomic uint64_t hook_calls_timed; /* other hooked calls, but long ones */
+	_Atomic uint64_t hook_calls_ns;
+	_Atomic uint64_t hook_long_ns; /* of all timed ones over WT_COST_LONG_NS */
+	_Atomic uint64_t launching_threads; /* threads with a timed launch */
+	_Atomic uint64_t launching_thread_ns; /* from the first to the last of each, summed */
+	_Atomic uint64_t hook_time[WT_COST_BUCKETS]; /* launches timed, by their hook's time */
+
+	/* Not on the launch path, or once in a buffer of 1 MiB. */
+	_Alignas(128) _Atomic uint64_t hook_start_ns; /* that the first launch waited for us */
+	_Atomic uint64_t cupti_callbacks; /* buffers asked for and handed over */
+	_Atomic uint64_t cupti_bytes; /* of records that CUPTI handed over */
+	_Atomic uint64_t app_callback_ns; /* of the application's own profiler, from within ours;
+	                                   * not part of cupti_callback_ns */
+	_Atomic uint64_t budget_ppm; /* WAVETAP_BUDGET, in millionths of wall time; 0 = none */
+	_Atomic uint64_t budget_state; /* enum wt_budget_state */
+	_Atomic uint64_t budget_stepped_ns; /* when kernel records were given up; 0 = not */
+	_Atomic uint64_t budget_cost_ppm; /* what was measured then */
 
 	_Alignas(4096) struct wt_device device[WT_DEVICES_MAX];
 };
@@ -300,6 +322,8 @@ static inline const char *wt_reason_text(unsigned reason)
 	        [WT_REASON_DUPLICATE] = "another copy of libwavetap.so is loaded",
 	        [WT_REASON_INJECTED] = ("loaded through CUDA_INJECTION64_PATH without LD_PRELOAD: "
 	                                "launch calls are not seen"),
+	        [WT_REASON_BUDGET] = ("wavetap's own cost exceeded WAVETAP_BUDGET: kernels were "
+	                              "recorded until then"),
 	};
 
 	return reason < WT_REASON_MAX ? text[reason] : NULL;
@@ -313,8 +337,8 @@ static inline const char *wt_sampler_text(unsigned state)
 	        [WT_SAMPLER_SAMPLING] = "sampling",
 	        [WT_SAMPLER_ENDED] = "ended in good order",
 	        [WT_SAMPLER_NO_CUPTI] =
-	                ("no libcupti with PM sampling, and its libnvperf_host, was found (CUDA "
-	                 "12.6 or newer; set WAVETAP_CUPTI to its path)"),
+	                ("no libcupti with PM sampling was found, or no libnvperf_host with it "
+	                 "(CUDA 12.6 or newer; set WAVETAP_CUPTI to its path)"),
 	        [WT_SAMPLER_NO_PERMISSION] =
 	                ("counters are for administrators alone here (run as root or with "
 	                 "CAP_SYS_ADMIN, or load the nvidia module with "

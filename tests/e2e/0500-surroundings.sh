@@ -119,6 +119,18 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     export WAVETAP_SHM_DIR='$work/small'
     LD_PRELOAD='$library' '$app' --launches 100 >'$work/tap.out' 2>'$work/tap.err' || exit 2
     test ! -s '$work/tap.err' && test \"\$(ls '$work/small')\" = filler"
+  mkdir "$work/readonly"
+  unshare -m sh -c "
+    mount -t tmpfs -o ro tmpfs '$work/readonly' || exit 9
+    export WAVETAP_DIR='$work/readonly' WAVETAP_SHM_DIR='$real_shm' LD_LIBRARY_PATH='$LD_LIBRARY_PATH'
+    LD_PRELOAD='$library' '$app' --launches 100 >/dev/null
+    tries=0
+    until '$wavetap' status >'$work/status' && grep -q 'Read-only' '$work/status' || [ \$tries = 100 ]; do
+      tries=\$((tries + 1)); sleep 0.1
+    done
+    kill -9 \"\$('$wavetap' status --json | grep -o '\"pid\": *[0-9]*' | head -n 1 | tr -dc 0-9)\""
+  is "$(grep Read-only "$work/status")" "a run is not stored: $work/readonly/runs: Read-only file system" "read-only data directory: status says it in a sentence"
+  find "$real_shm" -type f -exec rm -f '{}' + -o -type s -exec rm -f '{}' + # of the one that was killed
 else
   echo "# small and full tmpfs need root and mount namespaces: not tested here"
 fi

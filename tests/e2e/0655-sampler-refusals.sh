@@ -52,7 +52,17 @@ WTFAKE_PM_BUFFER_SAMPLES=40 give_up
 is "$(sql "SELECT state, overflows, reason FROM sampler")" "8|3|the hardware's buffer ran over three times in a row: given up" "overflow: given up after three"
 is "$(sql "SELECT launches_attempted > 0, unexplained FROM loss")" "1|0" "overflow: the run is whole"
 WAVETAP_SAMPLER=$work/nothing give_up
-ok "no sampler: the summary says why" grep -q 'counters: off, because .*wavetap-sampler was not found (set WAVETAP_SAMPLER' "$work/err"
+ok "no sampler: the summary says why" grep -q "counters: off, because .*: WAVETAP_SAMPLER: $work/nothing: No such file" "$work/err"
+# A daemon with a wrong path, which a program corrects. (One for both: it idles for a minute.)
+WAVETAP_SAMPLER=$work/nothing "$top_builddir/wavetapd" --idle 60
+rm -f "$WTFAKE_PM"
+(unset WAVETAP_SAMPLER && exec "$wavetap" run -- "$fake/app_demo" --seconds 0.3) >"$work/out" 2>"$work/err"
+ok "the daemon's wrong path is told as such" grep -q "counters: off, because .*: WAVETAP_SAMPLER of wavetapd: $work/nothing: No such file" "$work/err"
+"$wavetap" run -- "$fake/app_demo" --seconds 2 >"$work/out" 2>"$work/err"
+ok "the program's own goes before it: $(tail -n 1 "$work/err")" grep -q '^counters every ' "$work/err"
+"$wavetap" status --json >"$work/status.json"
+kill "$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")"
+settle
 WTFAKE_SLOW=cuptiPmSamplingEnable:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=300 refused 7 "the driver did not answer in time" "set-up hangs"
 WTFAKE_SLOW=cuptiPmSamplingDecodeData:60000000 WAVETAP_SAMPLER_TIMEOUT_MS=1000 give_up
 is "$(sql "SELECT state FROM sampler")" 7 "decoding hangs: given up"

@@ -67,6 +67,34 @@ kill -9 "$run"
 kill "$(cat "$work/app")"
 check "wavetap run killed"
 
+# A sampler that is stopped can't end: it is killed, long before anybody gives up waiting (15 s).
+begin
+kill -STOP "$pid"
+start=$(date +%s)
+kill "$(cat "$work/app")"
+wait "$run"
+ok "a stopped sampler does not hold the end up" [ $(($(date +%s) - start)) -lt 10 ]
+ok "which the summary says: $(tail -n 1 "$work/err")" grep -q '^counters every .*: wavetap-sampler was stopped (SIGSTOP) and could not end: it was killed$' "$work/err"
+ok "and its numbers are final" sh -c '! grep -q "not final" "$1"' sh "$work/err"
+ok "it is gone" wait_for is_gone
+settle
+is "$(sql "SELECT state, samples_stored > 2000, samples_taken - samples_stored, reason FROM sampler")" "1|1|0|it was killed" "what it had taken is stored"
+is "$(sql "SELECT launches_attempted > 0, unexplained FROM loss")" "1|0" "the run is whole"
+
+# One by hand that has joined a run is not ended with it, and not waited for.
+rm -f "$WTFAKE_PM"
+"$sampler" --run joined 2>"$work/first" &
+first=$!
+ok "a sampler by hand" wait_for grep -q 'sampling$' "$work/first"
+start=$(date +%s)
+WAVETAP_RUN=joined "$wavetap" run --sample off -- "$fake/app_demo" --seconds 0.3 >"$work/out" 2>"$work/err"
+ok "does not hold the end of its run up" [ $(($(date +%s) - start)) -lt 10 ]
+ok "which says that more may come" grep -q "the numbers below are not final" "$work/err"
+kill "$first"
+wait "$first"
+is "$?" 0 "it goes on until it is told to end"
+settle
+
 # A program that ends while its sampler is in the driver: nobody waits for it.
 rm -f "$WTFAKE_PM" "$WTFAKE_COUNTERS"
 WTFAKE_SLOW=cuptiPmSamplingEnable:600000000 "$wavetap" run -- "$fake/app_demo" --seconds 0.3 >"$work/out" 2>"$work/err"

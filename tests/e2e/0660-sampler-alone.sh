@@ -36,6 +36,27 @@ is "$(sql "SELECT count(*) FROM proc")" 0 "in a run without processes"
 is "$(sql "SELECT value FROM meta WHERE key = 'name'")" alone "of that name"
 "$wavetap" runs >"$work/runs"
 ok "which is listed" grep -q alone "$work/runs"
+# What needs no kernels is shown of it, null where it does; the rest says why not.
+activity=$(sql "SELECT printf('%.1f', 100.0 * sum(active_avg * sampled_ns) / sum(sampled_ns)) FROM sm_bucket")
+for command in sms ledger; do
+  COLUMNS=200 "$wavetap" $command >"$work/out" 2>"$work/err"
+  is "$?" 0 "$command of a run without kernels: $(cat "$work/err")"
+  ok "$command: SM activity is $activity%" grep -q "^SM activity, as DCGM has it: $activity% sampled  samples cover" "$work/out"
+  ok "$command: why there is no more" grep -q '^no program was recorded' "$work/out"
+  is "$(grep -cE 'gaps|by the ledger|could occupy|idle' "$work/out")" 0 "$command: nothing is said of kernels that nobody knows"
+done
+"$wavetap" timeline --json >"$work/out.json"
+is "$(sqlite3 -batch :memory: "SELECT printf('%.1f', 100.0 * sum((value ->> 'sampled_active_share') * (value ->> 'sampled_ns')) / sum(value ->> 'sampled_ns')),
+  count(value ->> 'active_sm_ns'), count(value ->> 'gap_sm_ns') FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.rows')")" "$activity|0|0" \
+  "timeline: its rows have the same mean, and no ledger"
+"$wavetap" sms --json >"$work/out.json"
+is "$(sqlite3 -batch :memory: "SELECT printf('%.1f', 100 * (value ->> '\$.sm_activity.sampled')), value ->> '\$.sm_activity.ledger', value ->> 'mean_sms'
+  FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.devices')")" "$activity||" "sms --json: the same"
+for command in top "show x" gaps ranks diagnose "whatif --full-waves" "ledger --json"; do
+  # shellcheck disable=SC2086 # words
+  "$wavetap" $command >"$work/out" 2>"$work/err"
+  is "$?|$(grep -c 'it has samples of a device and no program' "$work/err")" "3|1" "$command says that there are no kernels"
+done
 "$sampler" --duration 300ms --interval 100us --device all --name both 2>"$work/err"
 is "$?" 0 "all devices by hand"
 settle
@@ -71,12 +92,30 @@ WTFAKE_FAIL='cuptiProfilerInitialize:*:999' "$sampler" 2>"$work/err"
 is "$?" "$(if ldconfig -p | grep -q libnvperf_host; then echo 9; else echo 3; fi)" "no libnvperf, unless there is one: $(cat "$work/err")"
 WAVETAP_SHM_DIR=$work/none "$sampler" 2>"$work/err"
 is "$?" 1 "no shared memory: $(cat "$work/err")"
+: >"$work/file"
+"$sampler" --data-dir "$work/file/data" 2>"$work/err"
+is "$?|$(cat "$work/err")" "1|wavetap-sampler: $work/file/data: Not a directory: samples would be lost" "a data directory that can't be made"
+WAVETAP_DAEMON=$work/none "$sampler" 2>"$work/err"
+is "$?|$(cat "$work/err")" "1|wavetap-sampler: no wavetapd is at work and none could be started: samples would be lost (set WAVETAP_DAEMON to its path)" \
+  "no daemon"
+is "$("$sampler" --check --device all 2>"$work/err" | grep -c ' can be sampled: active SMs, SM clock')" 2 "--check --device all says it of each: $(cat "$work/err")"
 is "$(find "$data/runs" -name '*.db' | wc -l)|$(find "$shm" -name '*.seg')" "$runs|" "none of them makes a run or leaves a segment"
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   mkdir "$work/small"
   unshare -m sh -c "mount -t tmpfs -o size=3m tmpfs '$work/small' && WAVETAP_SHM_DIR='$work/small' '$sampler'" 2>"$work/err"
   is "$?" 1 "shared memory is too small: $(cat "$work/err")"
 fi
+
+# ---- a daemon that does not store
+"$WAVETAP_DAEMON" --idle 60
+"$wavetap" status --json >"$work/status.json"
+daemon=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")
+kill -STOP "$daemon"
+"$sampler" --duration 200ms 2>"$work/err"
+is "$?" 1 "samples that nobody takes"
+ok "are said to be lost, perhaps: $(tail -n 1 "$work/err")" grep -q 'wavetapd has not stored all samples' "$work/err"
+kill -9 "$daemon"
+find "$shm" -name '*.seg' -exec rm -f '{}' +
 
 # ---- a second one on the same device
 "$sampler" --name first 2>"$work/first" &
@@ -111,7 +150,10 @@ ok "one run is sampled" wait_for is_state one sampling
 WAVETAP_RUN=two LD_PRELOAD=$library "$fake/app_demo" --seconds 6 >/dev/null &
 two=$!
 ok "another run on the device waits" wait_for is_state two waiting
-is "$(state_of two reason)" "the device is sampled for run one" "and says for whom"
+id=$(sqlite3 -batch "$(sqlite3 -batch :memory: "SELECT json_extract(value, '\$.path') FROM
+  json_each(json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.runs')) WHERE json_extract(value, '\$.key') = 'one'")" \
+  "SELECT value FROM meta WHERE key = 'run_id'")
+is "$(state_of two reason)" "the device is sampled for run $id" "and says for whom"
 wait "$one"
 ok "its turn comes" wait_for is_state two sampling
 wait "$two"

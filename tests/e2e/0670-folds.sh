@@ -55,6 +55,30 @@ is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'residual_sm_ns')
   FROM json_each(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices')")" 0 "and the ledger sums"
 ok "show says why" sh -c "'$wavetap' show -r '$work/again.db' nccl | grep -q 'a collective: SMs that it leaves idle'"
 
+# ---- once raw samples are gone the means of the least and the most active SM are the same, from sums
+extremes() { # FILE: means of the whole run
+  "$wavetap" sms --all --json -r "$1" >"$work/sms.json" 2>"$work/err" &&
+    sqlite3 -batch :memory: "SELECT $2 FROM (SELECT value ->> '\$.samples.active_min' AS lo, value ->> '\$.samples.active_avg' AS mid,
+      value ->> '\$.samples.active_max' AS hi FROM json_each(CAST(readfile('$work/sms.json') AS TEXT), '\$.devices'))"
+}
+extremes "$run" "lo, mid, hi" >"$work/whole"
+cp "$run" "$work/few.db"
+sqlite3 -batch "$work/few.db" "INSERT INTO meta SELECT 'samples_removed', sum(samples) FROM sample_chunk; DELETE FROM sample_chunk"
+is "$(extremes "$work/few.db" "abs(lo - $(cut -d'|' -f1 "$work/whole")) < 0.002 AND abs(hi - $(cut -d'|' -f3 "$work/whole")) < 0.002 AND lo < mid AND mid < hi")" 1 \
+  "without raw samples: $(cat "$work/whole") and $(extremes "$work/few.db" "lo, mid, hi")"
+sqlite3 -batch "$work/few.db" "$(for c in busy_ns extremes_ns min_share_ns max_share_ns; do echo "ALTER TABLE sm_bucket DROP COLUMN $c;"; done)
+  PRAGMA user_version = 3"
+is "$(extremes "$work/few.db" "lo IS NULL, mid > 0, hi IS NULL")" "1|1|1" "a file of version 3 does not know them"
+ok "check knows version 3: $(cat "$work/err")" "$wavetap" check "$work/few.db"
+"$wavetap" analyze -r "$work/few.db" >"$work/out" 2>&1
+is "$?|$(sqlite3 -batch "$work/few.db" "PRAGMA user_version; SELECT count(busy_ns) FROM sm_bucket" | tr '\n' ' ')" "0|4 0 " "analyze makes it one of version 4"
+is "$(extremes "$work/few.db" "lo IS NULL, mid > 0, hi IS NULL")" "1|1|1" "which does not know them either"
+ok "and is sound" "$wavetap" check "$work/few.db"
+cp "$run" "$work/edited.db"
+sqlite3 -batch "$work/edited.db" "UPDATE sm_bucket SET min_share_ns = min_share_ns + 1000 WHERE start_ns = (SELECT max(start_ns) FROM sm_bucket)"
+"$wavetap" check "$work/edited.db" >"$work/out"
+ok "check sums them again" grep -q 'sm_bucket.*is not what its samples sum to' "$work/out"
+
 is "$(find "$work/records" -name '*.wtrec' | wc -l)" 2 "program and sampler have a recording each"
 "$wavetap" import -o "$work/imported.db" "$work"/records/*.wtrec >"$work/out" 2>&1
 is "$?" 0 "both are imported"

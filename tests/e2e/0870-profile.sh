@@ -53,6 +53,23 @@ counters="$top_builddir/tests/fake/fake_counters $work/counters"
 # shellcheck disable=SC2086 # a command
 is "$($counters range_left_started)" 0 "nothing was left running"
 is "$(sql "SELECT count(*) > 0, max(type) FROM overhead WHERE type = 131072")" "1|131072" "our time is told as the profiler's"
+# The kernels without times ran while their thread was held up: nothing is unknown, and what was waited for is the profiler's.
+"$wavetap" ledger --all --run "$(run_file)" --json >"$work/ledger.json"
+gap() { sqlite3 -batch :memory: "SELECT CAST(readfile('$work/ledger.json') AS TEXT) ->> '\$.devices[0].gap_by_cause_sm_ns.$1'"; }
+is "$(gap unknown)" 0 "profiled launches leave no gap without a cause"
+is "$(sql "SELECT abs($(gap profiler) / 132.0 / sum(cost_ns) - 1) < 0.05 FROM profile_launch")" 1 "the waits for them are the profiler's: $(gap profiler)"
+# Without what says how long that was, the kernel may have run at any later time.
+cp "$(run_file)" "$work/less.db"
+sqlite3 -batch "$work/less.db" "DELETE FROM overhead"
+"$wavetap" ledger --all --run "$work/less.db" --json >"$work/ledger.json"
+ok "it is unknown where the record of that was lost" test "$(gap unknown)" -gt 0
+# Steps with such launches say so.
+marker=$(sql "SELECT min(kernel_id) FROM kernel")
+"$wavetap" steps --step-marker "id:$marker" --run "$(run_file)" --json >"$work/steps.json"
+is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'profiled_launches'), count(*) FILTER (WHERE value ->> 'profiled_launches' > 0) > 1
+  FROM json_each(CAST(readfile('$work/steps.json') AS TEXT), '\$.rows')")" "$(sql "SELECT count(*), 1 FROM launch_call WHERE flags & 128")" "steps count them"
+"$wavetap" steps --step-marker "id:$marker" --run "$(run_file)" >"$work/steps.txt"
+ok "and say what that means" grep -q 'PROFILED: launches under the range profiler, in [0-9]* of' "$work/steps.txt"
 unset WTFAKE_TRUTH WTFAKE_COUNTERS
 
 # ---- a profiled launch holds back CUPTI's buffers

@@ -104,9 +104,9 @@ head -c 64 "$sample" >"$work/head.wtrec"
 fails 3 'no block is whole' "a head alone" "$work/head.wtrec"
 head -c 1000 "$sample" >"$work/cut.wtrec"
 fails 3 'no block is whole' "cut in its first block" "$work/cut.wtrec"
-# Version 3, whose checksum an older program may not know: the version is what is told.
-{ head -c 8 "$sample" && printf '\004' && tail -c +10 "$sample"; } >"$work/newer.wtrec"
-fails 1 'made by a newer wavetap (format 4' "a newer version" "$work/newer.wtrec"
+# A later version, whose checksum an older program may not know: the version is what is told.
+{ head -c 8 "$sample" && printf '\005' && tail -c +10 "$sample"; } >"$work/newer.wtrec"
+fails 1 'made by a newer wavetap (format 5' "a newer version" "$work/newer.wtrec"
 { cat "$sample" && echo x; } >"$work/longer.wtrec"
 "$wavetap" import --force -o "$run" "$work/longer.wtrec" >"$work/out" 2>"$work/err"
 is "$?$(grep -c '2 bytes behind the end' "$work/err")" 01 "bytes behind the end are told"

@@ -53,7 +53,7 @@ says "^kernels can be recorded here"
 ok "it changed nothing" test ! -e "$data" -a -z "$(ls "$shm")"
 ok "a pipe gets no colour" test -z "$(tr -dc '\033' <"$work/out")"
 WTFAKE_PM=$work/pm doctor 0
-says "^ ok sampling wavetap simulated H200 can be sampled: active SMs, SM clock, resident warps, tensor pipe, DRAM"
+says "^ ok sampling wavetap simulated H200 can be sampled: active SMs, SM clock, resident warps, tensor pipe, DRAM, issue slots"
 WTFAKE_PM=$work/pm WTFAKE_FAIL='cuptiPmSamplingEnable:*:35' doctor 0
 says "^ warn sampling not possible: .*administrators alone.* -> run as root or with CAP_SYS_ADMIN"
 WTFAKE_PM=$work/pm WTFAKE_FAIL='cuptiPmSamplingEnable:*:26' doctor 0

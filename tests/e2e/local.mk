@@ -17,8 +17,9 @@ e2e_tests = \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0505-cupti-faults.sh tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0515-refused-calls.sh tests/e2e/0517-device-buffers.sh tests/e2e/0520-clocks.sh \
-	tests/e2e/0600-profiler.sh \
+	tests/e2e/0600-profiler.sh tests/e2e/0610-budget.sh \
 	tests/e2e/0650-sampler.sh tests/e2e/0655-sampler-refusals.sh tests/e2e/0657-sampler-deaths.sh tests/e2e/0660-sampler-alone.sh tests/e2e/0670-folds.sh \
+	tests/e2e/0680-classes.sh \
 	tests/e2e/0700-no-strangers.sh \
 	tests/e2e/0800-truth.sh \
 	tests/e2e/0830-gaps.sh tests/e2e/0840-shares.sh \

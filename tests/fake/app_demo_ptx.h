@@ -7,7 +7,7 @@
 #define APP_DEMO_PTX_H
 
 /* Each block spins for `cycles` of the SM clock. `adjust` may change %rd1 first. */
-#define SPIN_KERNEL(name, adjust)                                                                  \
+#define SPIN_KERNEL_PLAIN(name, adjust)                                                            \
 	".visible .entry " name "(.param .u64 cycles)\n"                                           \
 	"{\n"                                                                                      \
 	".reg .u64 %rd<5>;\n"                                                                      \
@@ -21,7 +21,8 @@
 	"@%p1 bra SPIN;\n"                                                                         \
 	"ret;\n"                                                                                   \
 	"}\n"                                                                                      \
-	"// wtfake: kernel=" name " regs=16 param=0 tensor=0.25"
+	"// wtfake: kernel=" name " regs=16 param=0"
+#define SPIN_KERNEL(name, adjust) SPIN_KERNEL_PLAIN(name, adjust) " tensor=0.25 issue=0.1"
 
 /* Every 97th block takes six times as long. */
 #define ADJUST_UNEVEN                                                                              \
@@ -73,6 +74,6 @@ static const char demo_ptx[] = ".version 6.0\n"
                                                               "}\n"
                                                               "// wtfake: kernel=demo_arithmetic "
                                                               "regs=16 param=0 param_ns=9 "
-                                                              "sharing=1 tensor=0.25\n";
+                                                              "sharing=1 tensor=0.25 issue=0.9\n";
 
 #endif /* APP_DEMO_PTX_H */

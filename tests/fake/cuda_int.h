@@ -107,6 +107,7 @@ struct fake_function {
 	double slow_factor;
 	bool is_sharing; /* blocks of an SM share its throughput */
 	double tensor; /* part of its SMs' time in which their tensor pipe works */
+	double issue; /* part of its SMs' issue slots in use */
 	double dram_read_bytes_per_ns, dram_write_bytes_per_ns; /* of the device, while it runs */
 	bool counts_down; /* subtracts 1 from the conditional handle in its first parameter */
 };

@@ -85,6 +85,8 @@ static void directive_apply(struct fake_function *f, const char *key, size_t key
 		f->counts_down = atoi(value) != 0;
 	else if (IS("tensor"))
 		f->tensor = atof(value);
+	else if (IS("issue"))
+		f->issue = atof(value);
 	else if (IS("dram_bytes_per_ns"))
 		f->dram_read_bytes_per_ns = atof(value);
 	else if (IS("dram_write_bytes_per_ns"))

@@ -247,6 +247,7 @@ void fake_detail_tell(struct fake_detail *detail, const struct fake_stream *stre
 	        .start_ns = ran->start_ns,
 	        .end_ns = ran->end_ns,
 	        .tensor = f->tensor,
+	        .issue = f->issue,
 	        .dram_read_bytes_per_ns = f->dram_read_bytes_per_ns,
 	        .dram_write_bytes_per_ns = f->dram_write_bytes_per_ns,
 	};

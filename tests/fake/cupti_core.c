@@ -436,5 +436,13 @@ FAKE_EXPORT wtcupti_result cuptiActivityGetNextRecord(uint8_t *buffer, size_t va
 wtcupti_result cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid,
                                           struct wtcupti_activity **record)
 {
+	static _Atomic int64_t slow_ns = -1;
+	int64_t until_ns;
+
+	if (slow_ns < 0)
+		slow_ns = fake_env_i64("WTFAKE_NEXT_RECORD_NS", 0);
+	until_ns = slow_ns ? fake_now_ns() + slow_ns : 0;
+	while (slow_ns && fake_now_ns() < until_ns)
+		;
 	return cupti_next_record(buffer, valid, record);
 }

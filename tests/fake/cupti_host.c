@@ -40,6 +40,7 @@ static const struct {
         {"sm__pipe_tensor_cycles_active", PROF_TENSOR_ACTIVE, true},
         {"dram__bytes_read", PROF_DRAM_READ, false},
         {"dram__bytes_write", PROF_DRAM_WRITE, false},
+        {"TPC.TriageCompute.sm__inst_executed_realtime", PROF_INSTRUCTIONS, true},
         {"gpc__cycles_elapsed", PROF_GPC_ELAPSED, true},
         {"sm__issue_active", PROF_ISSUE_ACTIVE, true},
         {"sm__inst_executed_pipe_tensor", PROF_TENSOR_INSTRUCTIONS, true},
@@ -88,7 +89,7 @@ static bool set_has(prof_set set, enum prof_counter counter)
 
 size_t prof_passes(prof_set set)
 {
-	size_t room = (size_t)fake_env_i64("WTFAKE_PASS_COUNTERS", 6);
+	size_t room = (size_t)fake_env_i64("WTFAKE_PASS_COUNTERS", 7);
 	size_t counters = 0, least = 1;
 
 	for (int i = 0; i < PROF_COUNTERS; i++)

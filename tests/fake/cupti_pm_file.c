@@ -81,7 +81,7 @@ void prof_device_give(const struct fake_device_facts *facts)
 /* Something of a kernel from then to then: on an SM, or (as rates per ns) in DRAM. */
 struct span {
 	int64_t start_ns, end_ns;
-	double warps, tensor;
+	double warps, tensor, issue;
 	double read_bytes, write_bytes;
 };
 
@@ -166,7 +166,8 @@ static void kernel_take(struct prof_gpu *gpu, const struct fake_pm_kernel *kerne
 		struct span span = {.start_ns = from->start_ns,
 		                    .end_ns = from->end_ns,
 		                    .warps = (double)from->blocks * kernel->warps_per_block,
-		                    .tensor = kernel->tensor};
+		                    .tensor = kernel->tensor,
+		                    .issue = kernel->issue};
 
 		for (int k = 0; k < from->sm_count; k++)
 			if (from->first_sm + k < gpu->facts.sm_count)
@@ -260,6 +261,7 @@ static struct sums spans_sum(struct spans *spans, int64_t start_ns, int64_t end_
 		}
 		sums.weighted.warps += span->warps * ns;
 		sums.weighted.tensor += span->tensor * ns;
+		sums.weighted.issue += span->issue * ns;
 		sums.weighted.read_bytes += span->read_bytes * ns;
 		sums.weighted.write_bytes += span->write_bytes * ns;
 	}
@@ -287,6 +289,8 @@ void prof_gpu_window(struct prof_gpu *gpu, int64_t start_ns, int64_t end_ns, str
 		prof_row_add(row, PROF_WARPS_ACTIVE, sums.weighted.warps * ghz, !i);
 		prof_row_add(row, PROF_TENSOR_ACTIVE,
 		             sums.weighted.tensor * ghz * PROF_TENSOR_PER_CYCLE, !i);
+		prof_row_add(row, PROF_INSTRUCTIONS,
+		             sums.weighted.issue * ghz * PROF_ISSUE_PER_CYCLE, !i);
 	}
 	prof_row_finish(row, sms);
 	row->value[PROF_DRAM_READ][PROF_SUM] = dram.weighted.read_bytes;

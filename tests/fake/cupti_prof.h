@@ -23,6 +23,7 @@ enum prof_counter {
 	PROF_TENSOR_ACTIVE, /* up to PROF_TENSOR_PER_CYCLE a cycle */
 	PROF_DRAM_READ,
 	PROF_DRAM_WRITE,
+	PROF_INSTRUCTIONS, /* up to PROF_ISSUE_PER_CYCLE a cycle */
 	PROF_GPC_ELAPSED,
 	PROF_ISSUE_ACTIVE, /* only to need a second pass: never counted */
 	PROF_TENSOR_INSTRUCTIONS, /* and a third */
@@ -36,6 +37,7 @@ enum prof_rollup {
 	PROF_OF_PEAK, /* percent of what it can be in the elapsed cycles; of the tensor pipe alone */
 	PROF_ROLLUPS
 };
+#define PROF_ISSUE_PER_CYCLE 4
 #define PROF_TENSOR_PER_CYCLE 4 /* an SM has so many, and all are counted */
 
 /* Value of each counter over its instances. */
@@ -50,7 +52,7 @@ typedef uint64_t prof_set;
 
 /* The metric of that name; false: there is none. */
 bool prof_metric(const char *name, enum prof_counter *ret_counter, enum prof_rollup *ret_rollup);
-/* Passes that a set takes: WTFAKE_PASS_COUNTERS (6) counters fit in one, but for the last two above. */
+/* Passes that a set takes: WTFAKE_PASS_COUNTERS (7) counters fit in one, but for the last two above. */
 size_t prof_passes(prof_set set);
 
 /* ---- images ----------------------------------------------------------------------- */

@@ -92,6 +92,8 @@ static void row_fill(struct prof_row *row, const struct fake_device_facts *facts
 		prof_row_add(row, PROF_WARPS_ACTIVE, warps, !sm);
 		prof_row_add(row, PROF_TENSOR_ACTIVE,
 		             active * kernel->tensor * PROF_TENSOR_PER_CYCLE, !sm);
+		prof_row_add(row, PROF_INSTRUCTIONS, active * kernel->issue * PROF_ISSUE_PER_CYCLE,
+		             !sm);
 		prof_row_add(row, PROF_GPC_ELAPSED, elapsed, !sm);
 	}
 	prof_row_finish(row, facts->sm_count);

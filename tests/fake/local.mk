@@ -10,6 +10,7 @@ check_PROGRAMS += \
 	tests/fake/libcupti.so.13 \
 	tests/fake/libnvidia-ml.so.1 \
 	tests/fake/app_cover \
+	tests/fake/app_classes \
 	tests/fake/app_demo \
 	tests/fake/app_gaps \
 	tests/fake/app_launch \
@@ -78,6 +79,7 @@ tests_fake_inject_rude_so_LDFLAGS = $(fake_ldflags)
 
 fake_app_driver = tests/fake/app_driver.c tests/fake/app_driver.h
 tests_fake_app_cover_SOURCES = tests/fake/app_cover.c $(fake_app_driver)
+tests_fake_app_classes_SOURCES = tests/fake/app_classes.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_demo_SOURCES = tests/fake/app_demo.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_gaps_SOURCES = tests/fake/app_gaps.c tests/fake/app_demo_ptx.h $(fake_app_driver)
 tests_fake_app_launch_SOURCES = tests/fake/app_launch.c $(fake_app_driver)

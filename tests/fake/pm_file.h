@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define FAKE_PM_MAGIC 0x31306d706b667477ull
+#define FAKE_PM_MAGIC 0x32306d706b667477ull
 #define FAKE_PM_HEAD_BYTES 4096
 #define FAKE_PM_HOLDERS 128
 #define FAKE_PM_DEVICES 8
@@ -48,6 +48,7 @@ struct fake_pm_kernel {
 	uint32_t warps_per_block;
 	int64_t start_ns, end_ns; /* first block, last block */
 	double tensor; /* part of its SMs' time in which the tensor pipe works */
+	double issue; /* part of its SMs' issue slots in use while they have a block */
 	double dram_read_bytes_per_ns, dram_write_bytes_per_ns; /* of the device, while it runs */
 };
 

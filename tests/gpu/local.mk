@@ -6,6 +6,8 @@ EXTRA_DIST += \
 	tests/gpu/causes.py \
 	tests/gpu/causes_check.py \
 	tests/gpu/causes_native.cu \
+	tests/gpu/check_classes.py \
+	tests/gpu/check_classes_test.py \
 	tests/gpu/check_gaps.py \
 	tests/gpu/check_links.py \
 	tests/gpu/check_measured.py \

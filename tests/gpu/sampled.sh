@@ -2,6 +2,7 @@
 # tests/gpu/sampled.sh: the sections of run.sh on measured SM-time. Sourced by run.sh; uses its functions.
 #
 #   WAVETAP_GPU_SAMPLED   modes of truth that `sampled` runs, by name; default all
+#   WAVETAP_GPU_CLASSES   launches of each configuration in `classes`; default 8000
 #   WAVETAP_GPU_INTERVAL  of sampling; default 50us
 #   WAVETAP_GPU_AUTO_N    launches of each shape in `sampled-auto`; default 200000, about 65 s on an H200
 #   WAVETAP_GPU_COST_PAIRS, WAVETAP_GPU_COST_S   of `sample-cost`; default 4 times 4 s with and without
@@ -123,6 +124,19 @@ section_sampled_devices() {
     judge_sampled sampled-devices "device-$device" "$log.$device.tsv" "$log" --stretches
   done
   print_rows
+}
+
+# What each kernel is bound by, against what it was made for; first, what one pass of sampling holds on this chip.
+section_classes() {
+  log=$work/classes
+  "$build/wavetap-sampler" --check 2>&1 | tail -n 2
+  measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv classes "${WAVETAP_GPU_CLASSES:-8000}"
+  ended classes run "$log" $? || return
+  measured_loss classes "$log" classes
+  judge classes run class "$log.check" "$python" "$here/check_classes.py" "$log.out" "$log.d"
+  cat "$log.check.txt"
+  env WAVETAP_DIR="$log.d" "$build/wavetap" top --all --group config \
+    --columns rank,lost,wave,time,n,us,grid,tensor,mem,issue,bound,evidence,kernel 2>&1 | head -n 32
 }
 
 # The range profiler against the same launches' blocks. The workload takes half a second by itself.

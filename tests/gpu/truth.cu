@@ -28,8 +28,8 @@
  *
  * Build: nvcc -O2 -arch=sm_90 -o truth truth.cu
  * Usage: truth [--tsv] device | waves | tail | empty [N] | graph | mix [N] [fixed] |
- *        many [N [C]] [fixed] | unequal [N] | persistent [N] | bound [N] | long [N] | streams [N] |
- *        graphmix [N] | smid [N]
+ *        many [N [C]] [fixed] | unequal [N] | persistent [N] | bound [N] | classes [N] |
+ *        long [N] | streams [N] | graphmix [N] | smid [N]
  * Exit:  0 done, 1 a CUDA call failed, 2 usage, 77 no device
  */
 #include <algorithm>
@@ -239,13 +239,21 @@ static const struct {
 	int default_more; /* 0: takes no second one */
 	bool takes_fixed;
 } commands[] = {
-        {"device", run_device, 0, 0, false},       {"waves", run_waves, 0, 0, false},
-        {"tail", run_tail, 0, 0, false},           {"empty", run_empty, 100000, 0, false},
-        {"graph", run_graph, 0, 0, false},         {"storm", run_storm, 0, 0, false},
-        {"mix", run_mix, 2000, 0, true},           {"many", run_many, 2000, 300, true},
-        {"unequal", run_unequal, 2000, 0, false},  {"persistent", run_persistent, 2000, 0, false},
-        {"bound", run_bound, 1000, 0, false},      {"long", run_long, 20, 0, false},
-        {"streams", run_streams, 2000, 10, false}, {"graphmix", run_graphmix, 2000, 0, false},
+        {"device", run_device, 0, 0, false},
+        {"waves", run_waves, 0, 0, false},
+        {"tail", run_tail, 0, 0, false},
+        {"empty", run_empty, 100000, 0, false},
+        {"graph", run_graph, 0, 0, false},
+        {"storm", run_storm, 0, 0, false},
+        {"mix", run_mix, 2000, 0, true},
+        {"many", run_many, 2000, 300, true},
+        {"unequal", run_unequal, 2000, 0, false},
+        {"persistent", run_persistent, 2000, 0, false},
+        {"bound", run_bound, 1000, 0, false},
+        {"classes", run_classes, 8000, 0, false},
+        {"long", run_long, 20, 0, false},
+        {"streams", run_streams, 2000, 10, false},
+        {"graphmix", run_graphmix, 2000, 0, false},
         {"smid", run_smid, 1500, 0, false},
 };
 
@@ -254,7 +262,7 @@ static int usage()
 	fprintf(stderr, "usage: truth [--tsv] COMMAND [NUMBER [NUMBER]] [fixed]\n"
 	                "device | waves | tail | empty [N] | graph | mix [N] [fixed] | many [N "
 	                "[C]] [fixed]\n"
-	                "| unequal [N] | persistent [N] | bound [N] | long [N] | "
+	                "| unequal [N] | persistent [N] | bound [N] | classes [N] | long [N] | "
 	                "streams [N [SECONDS]]\n"
 	                "| graphmix [N] | smid [N] | storm\n");
 	return 2;

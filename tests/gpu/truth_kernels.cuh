@@ -159,6 +159,62 @@ extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
 	record_block(records, start);
 }
 
+/* Bound by DRAM as a copy is: the lower half of the input is streamed into the upper one. */
+extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
+        truth_copy(block_record *records, int iterations, float4 *input, uint32_t mask)
+{
+	block_start start = begin_block();
+	uint32_t half = mask >> 1, place = blockIdx.x * iterations * blockDim.x + threadIdx.x;
+
+	for (int n = 0; n < iterations; n++) {
+		uint32_t at = (place + n * blockDim.x) & half;
+
+		input[at + half + 1] = input[at];
+	}
+	record_block(records, start);
+}
+
+/*
+ * Latency-bound: a lane of each warp follows addresses that depend on what was loaded last (zeros, which
+ * the compiler can't know), all over 2 GiB.
+ */
+extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
+        truth_chase(block_record *records, int iterations, const float4 *input, uint32_t mask,
+                    float *sink)
+{
+	block_start start = begin_block();
+	uint32_t place = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u;
+
+	if (threadIdx.x % 32 == 0)
+		for (int n = 0; n < iterations; n++)
+			place = place * 1664525u + 1013904223u +
+			        __float_as_uint(input[place >> 5 & mask].x);
+	if (place == 1) /* hardly ever; keeps the loop */
+		*sink = 1;
+	record_block(records, start);
+}
+
+/* Bound by integer multiplication, a pipe of half rate: it leaves half of the issue slots free. */
+extern "C" __global__ void __launch_bounds__(TAIL_THREADS, TAIL_MIN_BLOCKS)
+        truth_int(block_record *records, int iterations, uint32_t factor, float *sink)
+{
+	block_start start = begin_block();
+	uint32_t chain[FMA_CHAINS], sum = 0;
+
+	for (int i = 0; i < FMA_CHAINS; i++)
+		chain[i] = threadIdx.x + i;
+	for (int n = 0; n < iterations; n++) {
+#pragma unroll
+		for (int i = 0; i < 4 * FMA_CHAINS; i++)
+			chain[i % FMA_CHAINS] = chain[i % FMA_CHAINS] * factor + 12345u;
+	}
+	for (int i = 0; i < FMA_CHAINS; i++)
+		sum += chain[i];
+	if (sum == 1)
+		*sink = 1;
+	record_block(records, start);
+}
+
 /*
  * Blocks that stay and take work from a queue, one item after another; every slow_every-th is longer.
  * The block that is the last to find the queue empty makes it ready for the next launch.

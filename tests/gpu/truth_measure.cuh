@@ -43,16 +43,21 @@ enum kind {
 	KIND_MEM,
 	TAIL_KINDS,
 	KIND_PERSISTENT = TAIL_KINDS,
+	KIND_COPY,
+	KIND_CHASE,
+	KIND_INT,
 	KIND_MAX
 };
 
-static const char *const kind_names[KIND_MAX] = {"clock", "fma", "tensor", "mem", "persistent"};
-/* What each is bound by, in the words of the run file. */
+static const char *const kind_names[KIND_MAX] = {"clock",      "fma",  "tensor", "mem",
+                                                 "persistent", "copy", "chase",  "int"};
+/* What each is bound by, in the words of the run file; "?": or it can't be told. */
 static const char *const kind_bounds[KIND_MAX] = {"latency", "compute", "compute", "memory",
-                                                  "latency"};
+                                                  "latency", "memory",  "latency", "compute?"};
 static const void *const kind_functions[KIND_MAX] = {
-        (const void *)truth_clock, (const void *)truth_fma, (const void *)truth_tensor,
-        (const void *)truth_mem, (const void *)truth_persistent};
+        (const void *)truth_clock, (const void *)truth_fma,        (const void *)truth_tensor,
+        (const void *)truth_mem,   (const void *)truth_persistent, (const void *)truth_copy,
+        (const void *)truth_chase, (const void *)truth_int};
 
 struct config {
 	enum kind kind;
@@ -156,6 +161,17 @@ static void enqueue(const config &c, block_record *records, cudaStream_t stream)
 	case KIND_MEM:
 		truth_mem<<<c.grid, c.threads, smem, stream>>>(records, work, state.input,
 		                                               MEM_WORDS - 1, state.sink);
+		break;
+	case KIND_COPY:
+		truth_copy<<<c.grid, c.threads, smem, stream>>>(records, work, state.input,
+		                                                MEM_WORDS - 1);
+		break;
+	case KIND_CHASE:
+		truth_chase<<<c.grid, c.threads, smem, stream>>>(records, work, state.input,
+		                                                 MEM_WORDS - 1, state.sink);
+		break;
+	case KIND_INT:
+		truth_int<<<c.grid, c.threads, smem, stream>>>(records, work, 1664525u, state.sink);
 		break;
 	default:
 		truth_persistent<<<c.grid, c.threads, smem, stream>>>(

@@ -119,6 +119,49 @@ static void run_bound(const arguments &a)
 	run_phase({"bound", KEEP, 64}, configs, make_order((int)configs.size(), a.count, false));
 }
 
+/*
+ * Kernels of each class, of whole waves and of 1.25, N launches of each in random order; among them RARE each
+ * that are short, which too few samples meet for a number, but perhaps not for a class.
+ */
+#define RARE 12
+static void run_classes(const arguments &a)
+{
+	static const struct {
+		enum kind kind;
+		int work; /* about 50 us a block, where others share its SM */
+	} kinds[] = {{KIND_COPY, 24}, {KIND_CHASE, 60}, {KIND_INT, 120}};
+	std::vector<config> configs;
+	std::vector<int> order;
+
+	allocate_records();
+	allocate_input();
+	for (double waves : {1.0, 1.25, 3.3}) {
+		int shorter = waves > 2 ? 15 : 1;
+
+		for (int kind = 0; kind < TAIL_KINDS; kind++) {
+			config c = tail_config((enum kind)kind, 4);
+
+			c.work = c.work / 3 / shorter;
+			c.grid = (int)(waves * 4 * state.sms + 0.5);
+			configs.push_back(c);
+		}
+		for (auto &k : kinds) {
+			config c = {k.kind, 0, TAIL_THREADS, 0, k.work / shorter, 0, 0};
+
+			c.grid = (int)(waves * blocks_per_sm(c) * state.sms + 0.5);
+			configs.push_back(c);
+		}
+	}
+	order = make_order((int)configs.size() * 2 / 3, a.count, false);
+	/* In the first half: a second or two after its start all metrics are sampled for a while. */
+	for (size_t c = configs.size() * 2 / 3; c < configs.size(); c++)
+		for (int i = 0; i < RARE; i++)
+			order.insert(order.begin() + (long)((i + 0.5 + 0.04 * (double)c) /
+			                                    (RARE + 1) * (double)order.size() / 2),
+			             (int)c);
+	run_phase({"classes", KEEP, 64}, configs, order);
+}
+
 /* Kernels that are longer than many samples: 5 to 20 ms. */
 static void run_long(const arguments &a)
 {

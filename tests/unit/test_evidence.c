@@ -229,12 +229,103 @@ static void test_bound(void)
 	ok(wt_evidence_bound(0.9, 0.65, -1) == WT_BOUND_COMPUTE, "both: the nearer roof");
 	ok(wt_evidence_bound(0.1, 0.1, 0.1) == WT_BOUND_LATENCY, "all low");
 	ok(wt_evidence_bound(0.1, 0.1, -1) == WT_BOUND_UNKNOWN, "FMA-bound or latency-bound");
+	ok(wt_evidence_bound(0.1, 0.1, 0.5) == WT_BOUND_UNKNOWN, "a pipe of half rate, or latency");
+	ok(wt_evidence_bound(0.1, 0.7, 0.5) == WT_BOUND_MEMORY, "of which DRAM is none");
+	ok(wt_evidence_bound(-1, 0.1, 0.1) == WT_BOUND_UNKNOWN, "tensor pipe or latency");
 	is_str(wt_bound_name(WT_BOUND_MEMORY), "memory", "name");
 	ok(!wt_bound_name(WT_BOUND_UNKNOWN), "no name");
 	is_str(wt_evidence_name(WT_EVIDENCE_PROFILED), "profiled", "name");
 	/* H200: 3201 MHz, 6144 bits, 4.8-4.9 TB/s. */
 	is_near(wt_evidence_dram_peak(3201000, 6144), 4916.7, 0.1, "DRAM peak, bytes per ns");
 	ok(wt_evidence_dram_peak(0, 6144) == 0 && wt_evidence_dram_peak(1, -1) == 0, "not known");
+}
+
+static struct wt_evidence_range exactly(double value)
+{
+	return wt_evidence_within(value, 0);
+}
+
+static void is_not_known(const struct wt_evidence_pipes *pipes, const char *word)
+{
+	const char *reason = NULL;
+	enum wt_bound bound = wt_evidence_class(pipes, &reason);
+
+	ok(!bound && reason && strstr(reason, word), "not known: %s", reason ? reason : "");
+}
+
+/* The class of ranges against that of points in them, drawn at random. */
+static void test_class(void)
+{
+	const struct wt_evidence_pipes unknown = {exactly(-1), exactly(-1), exactly(-1)};
+	int wrong = 0, silent = 0, known = 0;
+	struct wt_evidence_pipes pipes = unknown;
+	uint64_t state = 11;
+	const char *reason;
+
+	is_not_known(&pipes, "no sample");
+	pipes.issue = pipes.dram = exactly(0.1);
+	is_not_known(&pipes, "tensor");
+	pipes.tensor = exactly(0.1);
+	ok(wt_evidence_class(&pipes, &reason) == WT_BOUND_LATENCY && !reason, "latency");
+	pipes.issue = exactly(0.45);
+	is_not_known(&pipes, "narrower pipe");
+	pipes.issue = wt_evidence_within(0.65, 0.1);
+	is_not_known(&pipes, "errors");
+	pipes.issue = exactly(-1);
+	is_not_known(&pipes, "arithmetic or latency");
+	pipes.dram = exactly(-1);
+	is_not_known(&pipes, "DRAM");
+	for (int i = 0; i < 20000; i++) {
+		enum wt_bound class;
+		bool is_same = true;
+
+		pipes.tensor = wt_evidence_within(random_unit(&state), 0.2 * random_unit(&state));
+		pipes.dram = wt_evidence_within(random_unit(&state), 0.2 * random_unit(&state));
+		pipes.issue = wt_evidence_within(random_unit(&state), 0.2 * random_unit(&state));
+		class = wt_evidence_class(&pipes, &reason);
+		for (int k = 0; k < 30; k++) {
+			double part[3];
+
+			for (int d = 0; d < 3; d++)
+				part[d] = random_unit(&state);
+			is_same =
+			        is_same &&
+			        class ==
+			                wt_evidence_bound(
+			                        pipes.tensor.least + part[0] * (pipes.tensor.most -
+			                                                        pipes.tensor.least),
+			                        pipes.dram.least + part[1] * (pipes.dram.most -
+			                                                      pipes.dram.least),
+			                        pipes.issue.least + part[2] * (pipes.issue.most -
+			                                                       pipes.issue.least));
+		}
+		known += class != WT_BOUND_UNKNOWN;
+		wrong += class != WT_BOUND_UNKNOWN && !is_same;
+		silent += (class == WT_BOUND_UNKNOWN) != (reason != NULL);
+	}
+	ok(known > 2000, "%d of 20,000 classes are known", known);
+	is_i64(wrong, 0, "none of them differs anywhere within the errors");
+	is_i64(silent, 0, "where it is not known there is a reason");
+}
+
+static void test_of_active(void)
+{
+	struct wt_evidence_range r =
+	        wt_evidence_of_active(wt_evidence_within(0.3, 0.03), 66, 6.6, 132);
+
+	is_near(r.least, 0.27 * 132 / 72.6, 1e-9, "the least: of the most that may be active");
+	is_near(r.most, 0.33 * 132 / 59.4, 1e-9, "the most: of the least");
+	r = wt_evidence_of_active(wt_evidence_within(0.3, 0.03), 66, 66, 132);
+	ok(r.least > 0.26 && isinf(r.most), "hardly any may be active: no upper end");
+	r = wt_evidence_of_active(wt_evidence_within(0.3, 0), 131, 10, 132);
+	is_near(r.least, 0.3, 1e-9, "no more than all are");
+	r = wt_evidence_of_active(wt_evidence_within(-1, 0), 66, 1, 132);
+	ok(r.least < 0, "not known");
+	r = wt_evidence_of_active(wt_evidence_within(0.3, 0), 0, 0, 132);
+	ok(r.least < 0, "nor of none");
+	ok(wt_evidence_within(NAN, 0).least < 0 && wt_evidence_within(1, NAN).least < 0 &&
+	           wt_evidence_within(0.1, 0.2).least == 0,
+	   "no numbers, and none below 0");
 }
 
 static bool is_none_negative(const struct wt_evidence_rates *r)
@@ -311,6 +402,8 @@ int main(void)
 	test_unjudged();
 	test_choose();
 	test_bound();
+	test_class();
+	test_of_active();
 	test_random();
 	return tap_done();
 }

@@ -18,8 +18,9 @@
 	"sm__cycles_active.avg,sm__cycles_active.min,sm__cycles_active.max,"                       \
 	"sm__cycles_elapsed.max,sm__warps_active.avg,sm__pipe_tensor_cycles_active.avg,"           \
 	"dram__bytes_read.sum,dram__bytes_write.sum,"                                              \
-	"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
-#define ALL_COUNT 9
+	"sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed,"                         \
+	"TPC.TriageCompute.sm__inst_executed_realtime.sum"
+#define ALL_COUNT 10
 #define SMS 132
 #define CYCLES_PER_NS 1.98
 
@@ -34,6 +35,7 @@ enum {
 	V_READ,
 	V_WRITE,
 	V_SHARE, /* % of the tensor pipe's peak, times ns */
+	V_INSTRUCTIONS, /* over the clock */
 	V_SAMPLES,
 	V_WALL,
 	V_HOLES,
@@ -87,6 +89,7 @@ static void report(const struct sums *sums)
 	found->value[V_READ] = llround(sums->value[V_READ]);
 	found->value[V_WRITE] = llround(sums->value[V_WRITE]);
 	found->value[V_SHARE] = llround(sums->value[V_SHARE]);
+	found->value[V_INSTRUCTIONS] = llround(sums->value[V_INSTRUCTIONS] / CYCLES_PER_NS);
 }
 
 /* What the device says of itself. */
@@ -183,7 +186,8 @@ static void launch_many(const char *directive)
 
 static void app_plain(void)
 {
-	launch_many("block_ns=20000 tensor=0.5 dram_bytes_per_ns=100 dram_write_bytes_per_ns=50");
+	launch_many("block_ns=20000 tensor=0.5 issue=0.25 dram_bytes_per_ns=100 "
+	            "dram_write_bytes_per_ns=50");
 }
 
 static void app_jitter(void)
@@ -582,6 +586,8 @@ int main(void)
 	         "half the time tensor pipe, in four parts");
 	is_close(got.value[V_SHARE], (double)got.value[V_TRUTH_BUSY] / 2 / SMS * 100,
 	         "as a share of its peak");
+	is_close(got.value[V_INSTRUCTIONS], (double)got.value[V_TRUTH_BUSY],
+	         "an instruction a cycle: a quarter of what SMs can issue while active");
 	is_close(got.value[V_READ], 2.0 * (double)got.value[V_WRITE], "DRAM reads and writes");
 	ok(got.value[V_READ] > 0, "DRAM was read");
 	check_truth("X=", case_jitter, "kernels with uneven blocks");

@@ -430,6 +430,12 @@ static void test_keep(void)
 	             "key = 'samples_removed') FROM sample_chunk"),
 	       query("SELECT samples_stored FROM sampler"), "stored = kept + removed");
 	synth_folder_remove(folder);
+	setenv("WAVETAP_SAMPLE_KEEP", "0", 1);
+	record(1, false, false);
+	unsetenv("WAVETAP_SAMPLE_KEEP");
+	check_truth("with no raw samples");
+	is_i64(query("SELECT count(*) FROM sample_chunk"), 0, "0 keeps none");
+	synth_folder_remove(folder);
 }
 
 static void test_foreign(void)

@@ -97,6 +97,12 @@ done
 for run in hooks empty; do
   valid 3 top --json -r "$work/$run.db"
 done
+# As of wavetap-sampler by hand: samples, and no kernels.
+cp "$work/measured.db" "$work/samples.db"
+sqlite3 -batch "$work/samples.db" "DELETE FROM config_stat; DELETE FROM kernel_exec; DELETE FROM config; DELETE FROM kernel;
+  DELETE FROM launch_call; DELETE FROM proc; DELETE FROM measured; DELETE FROM measured_profile; DELETE FROM profile_launch; DELETE FROM fold"
+valid 0 sms --json -r "$work/samples.db"
+valid 0 timeline --json -r "$work/samples.db"
 ddp=$work/ddp.db
 valid 0 import -o "$ddp" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" --json
 for arguments in "top --group rank" "top --group config" "top --group stream" "top --group step" "top --group graph" \

@@ -17,7 +17,7 @@ measure() { # RUN-FILE
 more() { # RUN-FILE
   sqlite3 -batch "$1" "UPDATE measured SET joint_time_ns = 1, joint_active_sms = 0.37 * (SELECT sm_count FROM gpu), joint_error_sms = 1
       WHERE evidence = 'sampled' AND config_id % 2 = 0;
-    INSERT INTO measured (config_id, evidence, is_used, reason, launches, time_ns, wave_sms, wave_form, bound, disagrees, joint_time_ns)
+    INSERT INTO measured (config_id, evidence, is_used, reason, launches, time_ns, class_wave_sms, wave_form, bound, disagrees, joint_time_ns)
       SELECT config_id, 'sampled', 0, 'few launches', 3, 9, 0.5, 'shared', 'compute', 0, 0 FROM config
       WHERE config_id % 7 = 0 AND model_reason IS NULL;"
 }

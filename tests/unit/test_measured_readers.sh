@@ -35,6 +35,17 @@ json ledger --from 6s
 is "$(field '$.devices[0].sm_activity')" "$(sqlite3 -batch :memory: "SELECT json_object('sampled', 1.001 * 0.625 / 2.001,
   'ledger', 6.2 / 16, 'coverage', 2.001 / 4, 'reason', 'samples cover 50.0% of the window; partial waves may take 6.2% more')")" \
   "of a window, with the likely reasons of the difference"
+# Beside another program: half of what samples saw active is not of this run.
+cp "$run" "$work/beside.db"
+sqlite3 -batch "$work/beside.db" "UPDATE sm_bucket SET active_avg = 1; UPDATE fold SET explained_sm_ns = active_sm_ns / 2"
+"$wavetap" ledger --json -r "$work/beside.db" >"$work/out.json"
+is "$(field '$.devices[0].sm_activity.reason')" \
+  "50.0% no kernel of this run explains: another process used the GPU (pid 777); samples cover 80.0% of the window; launches that were profiled had 1.8% less than sampled ones" "beside a process that NVML saw"
+sqlite3 -batch "$work/beside.db" "DELETE FROM gpu_state"
+"$wavetap" ledger --json -r "$work/beside.db" >"$work/out.json"
+is "$(field '$.devices[0].sm_activity.reason')" \
+  "50.0% no kernel of this run explains: another program or run used the GPU, or kernels have no records; samples cover 80.0% of the window; launches that were profiled had 1.8% less than sampled ones" \
+  "beside one that nobody saw, or another run"
 "$wavetap" ledger --json -r "$work/plain.db" >"$work/out.json"
 is "$(field '$.devices[0].sm_activity')" "" "null without samples"
 
@@ -175,6 +186,46 @@ for command in "show tail" "show half" ledger sms timeline "diagnose --threshold
   "$wavetap" $command --json -r "$work/damaged.db" >"$work/out.json" 2>&1
   ok "$command: a damaged file, codes $code and $?" test "$code" -lt 5 -a "$?" -lt 5
 done
+
+# Numbers that can't be: check tells of each, and nobody shows them.
+absurd() { # TABLE ASSIGNMENTS
+  cp "$run" "$work/absurd.db"
+  sqlite3 -batch "$work/absurd.db" "UPDATE $1 SET $2"
+  found=$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -cE "^ *measured +$1 .*(a number that can't be|beyond the time|does not sum)")
+  shown=
+  for command in top "show tail" "show half" ledger sms timeline "diagnose --threshold 0"; do
+    # shellcheck disable=SC2086 # words
+    "$wavetap" $command -r "$work/absurd.db" >"$work/out" 2>&1
+    ! grep -vE '^ *(avg|min|max) ' "$work/out" | grep -qE '(^|[^a-z])-?(inf|nan)([^a-z]|$)|[0-9]{16,}' || shown="$shown $command"
+    # shellcheck disable=SC2086 # words
+    "$wavetap" $command --json -r "$work/absurd.db" >"$work/out.json" 2>&1
+    [ "$(sqlite3 -batch :memory: "SELECT count(*) FROM json_tree(CAST(readfile('$work/out.json') AS TEXT))
+      WHERE type = 'real' AND NOT abs(atom) < 1e15 OR type = 'integer' AND NOT abs(atom) < 4e18")" = 0 ] || shown="$shown $command --json"
+  done
+  ok "$1, $2: check tells of it" test "$found" -ge 1
+  is "$shown" "" "$1, $2: nobody shows it"
+}
+"$wavetap" check "$run" >"$work/out"
+is "$(grep -c '^ *measured ' "$work/out")" 0 "measured.sql has none of these faults"
+for value in "active_sms = 9e999" "active_error_sms = 1e300" "active_error_sms = -1" "warps_per_sm = 1e300" "warps_per_sm = -9e999" \
+  "tensor_share = 1e300" "dram_bytes_per_ns = 9e999" "sm_clock_mhz = 9e999" "joint_active_sms = 1e300"; do
+  absurd measured "$value"
+done
+absurd measured "straggle_sms = 1e300"
+absurd measured "time_ns = 9223372036854775807, launches = -9223372036854775807"
+absurd measured_profile "active_sms = 9e999"
+absurd measured_profile "error_sms = 1e300"
+for value in "active_avg = 1e300" "active_avg = -9e999" "warps_per_sm = 1e300" "tensor_share = 9e999" "sm_clock_mhz = 1e300" \
+  "dram_read_bytes = 9223372036854775807" "sampled_ns = 9223372036854775807" \
+  "busy_ns = 9223372036854775807, extremes_ns = 5, min_share_ns = 1e300, max_share_ns = 1e300" \
+  "busy_ns = 5, extremes_ns = 5, min_share_ns = 1e300, max_share_ns = -1e300"; do
+  absurd sm_bucket "$value"
+done
+for value in "offset_ns = 9e999" "offset_error_ns = 1e300" "residual = -1" "active_sm_ns = 9223372036854775807" "explained_sm_ns = -9223372036854775807"; do
+  absurd fold "$value"
+done
+"$wavetap" show tail -r "$work/damaged.db" >"$work/out"
+ok "show says why nothing is there" says "damaged: numbers that can't be"
 
 # A file made before there were measurements.
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/old.db"

@@ -117,6 +117,8 @@ static int write_block(struct stream *stream, uint32_t flags, const uint64_t sta
 	facts.now_ns = 1000 + stream->blocks;
 	for (int i = 0; i < WT_RECORDING_COUNTER_MAX; i++)
 		facts.counters[i] = (uint64_t)i * 1000 + stream->blocks;
+	for (unsigned i = 0; i < WT_COST_BUCKETS; i++)
+		facts.hook_time[i] = (uint64_t)i * 77 * stream->blocks;
 	snprintf(facts.cupti_path, sizeof(facts.cupti_path), "/lib/libcupti.so.%u",
 	         stream->blocks / 3);
 	memcpy(facts.start_pos, start, sizeof(facts.start_pos));
@@ -215,6 +217,8 @@ static void test_round_trip(void)
 		differing += compare_cells(&stream, &block);
 		for (int c = 0; c < WT_RECORDING_COUNTER_MAX; c++)
 			counters += block.facts.counters[c] != (uint64_t)c * 1000 + i;
+		for (unsigned b = 0; b < WT_COST_BUCKETS; b++)
+			counters += block.facts.hook_time[b] != (uint64_t)b * 77 * i;
 		counters += block.facts.now_ns != 1000 + i;
 		devices += (int)block.device_count;
 		names += block.name_count == 1 && block.names[0].id == 1 + i * 8 &&
@@ -474,7 +478,7 @@ static void test_heads(void)
 	head = (struct wt_recording_head *)file.bytes;
 	head->version = WT_RECORDING_VERSION + 1;
 	head->crc = wt_recording_head_crc(head);
-	check_head(&file, -ENOTSUP, "newer wavetap (format 4", "a newer version");
+	check_head(&file, -ENOTSUP, "newer wavetap (format 5", "a newer version");
 	head->version = 1;
 	head->endian = __builtin_bswap32(WT_RECORDING_ENDIAN);
 	check_head(&file, -ENOTSUP, "byte order", "another byte order");
@@ -491,11 +495,12 @@ static void test_golden(void)
 	is_i64(sizeof(struct wt_recording_head), 64, "head");
 	is_i64(sizeof(struct wt_recording_block_head), 56, "head of a block");
 	is_i64(sizeof(struct wt_recording_process), 3800, "process");
-	is_i64(WT_RECORDING_VERSION, 3, "version");
-	is_i64(WT_COLUMN_MAX, 86, "columns");
+	is_i64(WT_RECORDING_VERSION, 4, "version");
+	is_i64(WT_COLUMN_MAX, 90, "columns");
 	is_i64(WT_COLUMNS_V2, 48, "columns of versions 1 and 2");
 	is_i64(WT_RECORDING_PROCESS_BYTES_V2, 3784, "process of versions 1 and 2");
-	is_i64(WT_RECORDING_COUNTER_MAX, 42, "counters");
+	is_i64(WT_RECORDING_COUNTER_MAX, 56, "counters");
+	is_i64(WT_RECORDING_COUNTERS_V3, 42, "so many had version 3");
 	is_i64(WT_RECORDING_COUNTERS_V2, 30, "so many had version 2");
 	is_i64(WT_RECORDING_COUNTER_profile_detail, 41, "the last of them");
 	is_i64(WT_RECORDING_COUNTER_device_count, 24, "the last one of version 1");

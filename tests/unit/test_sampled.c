@@ -32,19 +32,22 @@ static int64_t query(const char *sql)
 static struct wt_sample sample_of(uint64_t i)
 {
 	uint32_t elapsed = 90000 + (uint32_t)(i * 7919 % 9000);
-	uint32_t sum = (uint32_t)(i * 2654435761u % (SMS * 80000u));
+	uint32_t sum = i % 7 ? (uint32_t)(i * 2654435761u % (SMS * 80000u)) : 0;
+	bool has_extremes = i % 4 == 0; /* they cost: a sampler asks now and then */
 
 	return (struct wt_sample){
 	        .start_ns = FIRST_NS + i * INTERVAL_NS + i / 1000 * 300000,
 	        .duration_ns = INTERVAL_NS,
 	        .elapsed_cycles = elapsed,
 	        .active_avg = (float)(sum / (double)SMS),
-	        .active_min = (float)(sum / SMS / 2),
-	        .active_max = (float)elapsed,
+	        .active_min = has_extremes ? (float)(sum / SMS / 2) : WT_SAMPLE_UNKNOWN,
+	        .active_max = has_extremes ? (float)elapsed : WT_SAMPLE_UNKNOWN,
 	        .warps = (float)(8.0 * sum / (double)SMS),
 	        .tensor = i % 3 ? (float)(sum / 4 / (double)SMS) : 0,
 	        .dram_read_bytes = 32.0f * (float)(sum / 1000),
 	        .dram_write_bytes = WT_SAMPLE_UNKNOWN,
+	        .instructions = i % 5 ? (float)(sum / 256 * 256) : 0,
+	        .flags = i % 5 ? WT_SAMPLE_INSTRUCTIONS : 0,
 	};
 }
 
@@ -97,15 +100,20 @@ static int64_t read_samples(const char *where)
 static void check_buckets(uint64_t count)
 {
 	enum { STEPS = 10, BUCKETS = 100000 };
-	static double active[BUCKETS], most_wrong;
-	static int64_t sampled[BUCKETS];
+	static double active[BUCKETS], least[BUCKETS], most[BUCKETS], most_wrong;
+	static int64_t sampled[BUCKETS], busy[BUCKETS], known[BUCKETS];
 	int64_t base = (int64_t)FIRST_NS / 10000000;
 	sqlite3_stmt *row = NULL;
 	sqlite3 *db = NULL;
 	int64_t rows = 0, want_rows = 0, wrong = 0, samples = 0;
+	double wrong_extremes = 0;
 
 	memset(active, 0, sizeof(active));
+	memset(least, 0, sizeof(least));
+	memset(most, 0, sizeof(most));
 	memset(sampled, 0, sizeof(sampled));
+	memset(busy, 0, sizeof(busy));
+	memset(known, 0, sizeof(known));
 	for (uint64_t i = 0; i < count; i++) {
 		struct wt_sample s = sample_of(i);
 		double share = (double)s.active_avg / s.elapsed_cycles;
@@ -119,24 +127,40 @@ static void check_buckets(uint64_t count)
 				edge = end;
 			active[b] += share * (double)(edge - at);
 			sampled[b] += (int64_t)(edge - at);
+			busy[b] += s.active_avg > 0 ? (int64_t)(edge - at) : 0;
+			if (s.active_avg > 0 && i % 4 == 0) {
+				known[b] += (int64_t)(edge - at);
+				least[b] += (double)s.active_min / s.elapsed_cycles *
+				            (double)(edge - at);
+				most[b] += (double)(edge - at);
+			}
 			at = edge - 1;
 		}
 	}
 	for (int i = 0; i < BUCKETS; i++)
 		want_rows += sampled[i] > 0;
 	sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL);
-	sqlite3_prepare_v2(db, "SELECT start_ns, sampled_ns, active_avg, samples FROM sm_bucket",
-	                   -1, &row, NULL);
+	sqlite3_prepare_v2(
+	        db,
+	        "SELECT start_ns, sampled_ns, active_avg, samples, busy_ns, extremes_ns, "
+	        "min_share_ns, max_share_ns FROM sm_bucket",
+	        -1, &row, NULL);
 	while (sqlite3_step(row) == SQLITE_ROW) {
 		int64_t b = sqlite3_column_int64(row, 0) / 10000000 - base;
 		double off;
 
 		rows++;
 		samples += sqlite3_column_int64(row, 3);
-		if (b < 0 || b >= BUCKETS || sqlite3_column_int64(row, 1) != sampled[b]) {
+		if (b < 0 || b >= BUCKETS || sqlite3_column_int64(row, 1) != sampled[b] ||
+		    sqlite3_column_int64(row, 4) != busy[b] ||
+		    sqlite3_column_int64(row, 5) != known[b]) {
 			wrong++;
 			continue;
 		}
+		wrong_extremes =
+		        fmax(wrong_extremes, fabs(sqlite3_column_double(row, 6) - least[b]));
+		wrong_extremes =
+		        fmax(wrong_extremes, fabs(sqlite3_column_double(row, 7) - most[b]));
 		off = fabs(sqlite3_column_double(row, 2) - active[b] / (double)sampled[b]);
 		most_wrong = off > most_wrong ? off : most_wrong;
 	}
@@ -146,6 +170,7 @@ static void check_buckets(uint64_t count)
 	is_i64(wrong, 0, "each with the time that was sampled in it");
 	is_i64(samples, (int64_t)count, "and every sample in one of them");
 	ok(most_wrong < 1e-9, "means differ by %g at most", most_wrong);
+	ok(wrong_extremes < 1e-3, "sums of the least and most active SM by %g ns", wrong_extremes);
 }
 
 static void produce_app(unsigned launches)

@@ -2,6 +2,8 @@
  * test_samples.c - chunks of samples: whatever goes in comes out, damage is refused.
  */
 #include <errno.h>
+#include <math.h>
+#include <zlib.h>
 
 #include "schema/wt_samples.h"
 #include "tests/tap.h"
@@ -41,6 +43,8 @@ static void make_usual(size_t count, uint32_t sms)
 		s->tensor = is_idle ? 0 : (float)(draw(1 + sum) / (double)sms);
 		s->dram_read_bytes = 32.0f * (float)draw(1 + sum / 64);
 		s->dram_write_bytes = 32.0f * (float)draw(1 + sum / 256);
+		s->flags = i % 3 ? WT_SAMPLE_INSTRUCTIONS : 0;
+		s->instructions = i % 3 ? (float)draw(1 + 2 * (sum / 256) * 256) : 0;
 		at_ns += s->duration_ns + (draw(1000) == 0) * 1000000;
 	}
 }
@@ -70,7 +74,7 @@ static void test_usual(void)
 
 	make_usual(COUNT, 132);
 	ok(is_round_trip(COUNT, 132, &bytes), "usual samples come back");
-	ok(bytes < (size_t)COUNT * 21, "all columns of noise take %.1f bytes a sample",
+	ok(bytes < (size_t)COUNT * 24, "all columns of noise take %.1f bytes a sample",
 	   (double)bytes / COUNT);
 	for (size_t i = 0; i < sizeof(sms) / sizeof(sms[0]); i++) {
 		make_usual(COUNT, sms[i] ? sms[i] : 132);
@@ -85,6 +89,8 @@ static void test_usual(void)
 
 		s->active_avg = s->active_min = s->active_max = s->warps = 0;
 		s->tensor = s->dram_read_bytes = s->dram_write_bytes = WT_SAMPLE_UNKNOWN;
+		s->instructions = 0;
+		s->flags = 0;
 	}
 	ok(is_round_trip(COUNT, 132, &bytes), "an idle device, values not known");
 	ok(bytes < (size_t)COUNT * 2, "takes %.2f bytes a sample", (double)bytes / COUNT);
@@ -102,12 +108,15 @@ static void test_any(void)
 		for (size_t i = 0; i < count; i++) {
 			uint8_t *at = (uint8_t *)&samples[i];
 
-			for (size_t b = 0; b < offsetof(struct wt_sample, reserved); b++)
+			for (size_t b = 0; b < offsetof(struct wt_sample, instructions); b++)
 				at[b] = (uint8_t)(draw(4) ? draw(256) : 0xff * draw(2));
 			if (draw(2))
 				samples[i].active_max = (float)draw(UINT32_MAX);
 			if (draw(2))
 				samples[i].active_min = draw(2) ? -0.0f : 4294967296.0f;
+			samples[i].flags = draw(2) ? WT_SAMPLE_INSTRUCTIONS : 0;
+			if (samples[i].flags)
+				samples[i].instructions = draw(2) ? NAN : (float)draw(UINT32_MAX);
 		}
 		is_good = is_good && is_round_trip(count, draw(200), NULL);
 	}
@@ -146,9 +155,33 @@ static void test_damage(void)
 	}
 	is_i64(silent, 0, "a bit that is wrong is found");
 	memcpy(bad, data, bytes);
-	bad[0] = 2;
+	bad[0] = 3;
 	is_i64(wt_samples_decode(bad, bytes, back, 300, &got), -ENOTSUP, "a newer version is told");
 	free(bad);
+	free(data);
+}
+
+/* A chunk as version 1 had it, of one sample: no column of instructions. */
+static void test_version_1(void)
+{
+	uint8_t *data = NULL, raw[8 + 10 * 4], old[128];
+	size_t bytes = 0, got = 0, head = 3; /* version, count, scale: a byte each */
+	uLongf room = sizeof(raw), packed = sizeof(old);
+
+	make_usual(1, 77);
+	is_i64(wt_samples_encode(samples, 1, 77, &data, &bytes), 0, "one sample");
+	is_i64(uncompress(raw, &room, data + head + 11, bytes - head - 11), Z_OK, "its columns");
+	memcpy(old, data, head + 10);
+	old[0] = 1;
+	packed -= head + 10;
+	compress(old + head + 10, &packed, raw, sizeof(raw) - 4);
+	samples[0].flags = 0;
+	samples[0].instructions = 0;
+	ok(!wt_samples_decode(old, head + 10 + packed, back, 1, &got) && got == 1 &&
+	           !memcmp(samples, back, sizeof(samples[0])),
+	   "of version 1: its instructions are not known");
+	old[0] = 0;
+	is_i64(wt_samples_decode(old, head + 10 + packed, back, 1, &got), -EBADMSG, "no version");
 	free(data);
 }
 
@@ -157,5 +190,6 @@ int main(void)
 	test_usual();
 	test_any();
 	test_damage();
+	test_version_1();
 	return tap_done();
 }

@@ -151,6 +151,15 @@ export WAVETAP_PROFILE=3 WAVETAP_PROFILE_WARMUP_MS=0
 check profiled "$launch" --threads 4 --launches 300 --rate 300 --graph 3
 stored profiled kernels "$(value profiled kernels)"
 unset WAVETAP_PROFILE
+# Kernel records are given up while four threads launch and capture.
+export WAVETAP_BUDGET=0.0001 WAVETAP_BUDGET_WINDOW_MS=200 WAVETAP_FLUSH_MS=10
+check budget "$launch" --threads 4 --launches 6000 --rate 3000 --us 1
+stored budget launches_attempted "$(value budget attempted)"
+stored budget unexplained 0
+stored budget "launches_unobserved > 0" 1
+check budget-captured "$launch" --threads 4 --launches 1000 --rate 1000 --us 1 --capture
+stored budget-captured launches_attempted "$(value budget-captured attempted)"
+unset WAVETAP_BUDGET WAVETAP_BUDGET_WINDOW_MS WAVETAP_FLUSH_MS
 
 kill "$daemon"
 wait "$daemon"

@@ -412,6 +412,91 @@ static void test_threads(void)
 	is_i64(app.bad, 0, "whole records");
 }
 
+static int calls_on(void)
+{
+	int on = 0;
+
+	for (unsigned i = 0; i < MOCK_CBIDS; i++)
+		on += mock.cbid_on[i] + mock.runtime_on[i];
+	return on;
+}
+
+#define CHECK(cond, what)                                                                          \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			printf("# failed: %s\n", what);                                            \
+			good = false;                                                              \
+		}                                                                                  \
+	} while (0)
+
+/* Nothing for us, as WAVETAP_BUDGET wants it; the application's profiler is served as ever. */
+static bool rests_well(void)
+{
+	bool good = true;
+	uint64_t before;
+
+	app_reset();
+	cuptiActivityEnable(WTCUPTI_KIND_CONCURRENT_KERNEL);
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "not in a session of the application's");
+	cuptiActivityDisable(WTCUPTI_KIND_CONCURRENT_KERNEL);
+	cuptiActivityFlushAll(0);
+	mock_page.captures_open = 1;
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "nor while a stream is captured");
+	mock_page.captures_open = 0;
+	wt_cupti_hold_captures();
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "nor while a capture begins");
+	wt_cupti_unhold_captures();
+	CHECK((mock_page.cupti_state) == (WT_CUPTI_ARMED), "all is as it was");
+	launches(3);
+	CHECK(wt_cupti_rest(WT_REASON_BUDGET, 31000), "else it does");
+	CHECK((mock_page.cupti_state) == (WT_CUPTI_RESTING), "and says so");
+	CHECK(mock_capture == WT_CAPTURE_HOOKS_ONLY && mock_reason == WT_REASON_BUDGET &&
+	              mock_detail == 31000,
+	      "with the reason");
+	CHECK(!mock.kinds && !calls_on() && !mock.cbids_dead, "nothing is on");
+	CHECK(mock.requested && mock.requested != app_requested, "our callbacks stand");
+	CHECK(!wt_cupti_is_recording() && wt_cupti_is_held(), "CUPTI is ours, and rests");
+	before = mock_ring_count(WT_KIND_KERNEL);
+	launches(5);
+	mock_flush_all(0);
+	CHECK((mock_ring_count(WT_KIND_KERNEL) - before) == (3), "what was launched before comes");
+	CHECK((app.kernels) == (0), "and nothing for the application");
+	app_reset();
+	cuptiActivityEnable(WTCUPTI_KIND_CONCURRENT_KERNEL);
+	cuptiActivityEnable(WTCUPTI_KIND_RUNTIME);
+	cuptiActivityEnableDriverApi(WTCUPTI_CBID_cuLaunchKernel, 1);
+	launches(40);
+	mock_runtime(211, wt_now_ns(), wt_now_ns());
+	cuptiActivityDisable(WTCUPTI_KIND_CONCURRENT_KERNEL);
+	cuptiActivityDisable(WTCUPTI_KIND_RUNTIME);
+	cuptiActivityEnableDriverApi(WTCUPTI_CBID_cuLaunchKernel, 0);
+	launches(5);
+	cuptiActivityFlushAll(0);
+	CHECK((app.kernels) == (40), "its sessions see their kernels");
+	CHECK((app.drivers) == (40), "and launch calls, those of the driver");
+	CHECK((app.others) == (1), "and of the runtime");
+	CHECK((app.requested) == (app.completed), "every buffer came back");
+	CHECK(!mock.kinds && !calls_on(), "then nothing is on again");
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "once is enough");
+	fflush(stdout);
+	return good;
+}
+
+/* In a child of its own: it is for good. */
+static void test_resting(void)
+{
+	int status = 1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(!rests_well());
+	waitpid(pid, &status, 0);
+	is_i64(status, 0,
+	       "records given up: CUPTI stays ours, and the application's profiler is served");
+}
+
 static void test_giving_way(void)
 {
 	wtcupti_subscriber subscriber = NULL;
@@ -595,6 +680,7 @@ int main(void)
 	session("session with its own clock");
 	test_garbage();
 	test_threads();
+	test_resting();
 	test_giving_way();
 	return tap_done();
 }
