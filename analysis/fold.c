@@ -314,8 +314,11 @@ static int compare_rows(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Blocks with at most so many rows have one unknown from now on. */
-static int merge_rare(struct wt_fold *fold, int64_t rows)
+/*
+ * Blocks with at most so many rows have one unknown from now on; all others, for each of theirs, one of
+ * `finer` that they had.
+ */
+static int merge_bins(struct wt_fold *fold, int64_t rows, uint32_t finer)
 {
 	uint32_t *map = malloc((fold->normal.unknowns + 1) * sizeof(*map)), next = 0;
 	int err;
@@ -329,10 +332,12 @@ static int merge_rare(struct wt_fold *fold, int64_t rows)
 
 		if (block->rows <= rows)
 			block->bins = 1;
+		else if (bins > 1)
+			block->bins = bins / finer;
 		block->first = first;
 		next += block->bins;
 		for (uint32_t bin = 0; bin < bins; bin++)
-			map[u++] = first + (block->bins > 1 ? bin : 0);
+			map[u++] = first + (block->bins > 1 ? bin / finer : 0);
 		for (uint32_t bin = 0; bin < block->bins; bin++)
 			fold->owner[first + bin] = owner;
 	}
@@ -351,6 +356,13 @@ static int keep_within(struct wt_fold *fold)
 
 	if (fold->is_full || fold_all_bytes(fold) <= fold->options.bytes_max)
 		return 0;
+	if (fold->finer > 1) {
+		err = merge_bins(fold, -1, fold->finer);
+		fold->finer = 1;
+		fold->rows = fold->options;
+		if (err || fold_all_bytes(fold) <= fold->options.bytes_max)
+			return err;
+	}
 	rows = malloc((fold->blocks.count + 1) * sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
@@ -361,9 +373,9 @@ static int keep_within(struct wt_fold *fold)
 	middle = count ? rows[count / 2] : 0;
 	free(rows);
 	fold->is_crowded = true;
-	err = count ? merge_rare(fold, middle) : 0;
+	err = count ? merge_bins(fold, middle, 1) : 0;
 	if (!err && fold_all_bytes(fold) > fold->options.bytes_max / 4 * 3)
-		err = merge_rare(fold, INT64_MAX);
+		err = merge_bins(fold, INT64_MAX, 1);
 	if (!err && fold_all_bytes(fold) > fold->options.bytes_max / 4 * 3)
 		fold->is_full = true;
 	return err;

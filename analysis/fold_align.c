@@ -43,7 +43,8 @@
 #define FINER 3 /* bins for each that is told */
 #define FINER_RAMP 0.6
 #define FINER_LEFT 0.95 /* of what the others leave, at most */
-#define FINER_BYTES 8e6 /* of normal equations with them */
+#define FINER_BYTES 8e6 /* of normal equations with them, as rows of the search share samples */
+#define FINER_UNKNOWNS 3000 /* at most, as later samples may come to pair any two: 36 MB */
 
 static const double widths[] = {1, 0.8, 0.62}; /* of bins */
 
@@ -335,6 +336,7 @@ static int choose_bins(struct fold_fit *fit)
 		err = try_width(fit, 1.0 / FINER, &finer_left);
 	bytes = (double)(fit->normal.tiles * sizeof(struct fold_tile));
 	if (err || fit->columns < fit->wanted || finer_left > FINER_LEFT * left ||
+	    fit->columns > FINER_UNKNOWNS ||
 	    bytes > fmin(FINER_BYTES, (double)fold->options.bytes_max / 4))
 		return err;
 	fold->finer = FINER;

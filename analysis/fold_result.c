@@ -311,6 +311,8 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 		if (!fold->solution.x[channel])
 			continue;
 		value = seen_mean(block, fold, channel, &seen) / stretch;
+		if (channel == WT_FOLD_ACTIVE)
+			value = mean.sum[channel] / mean.time_ns;
 		if (seen <= 0.01)
 			continue;
 		result->mean[channel] = value;

@@ -95,7 +95,7 @@ static int make_room(struct wt_overlap *overlap)
 
 	if (overlap->count < overlap->room)
 		return 0;
-	if (overlap->head > overlap->room / 2) {
+	if (overlap->head > overlap->room / 4) { /* no more room than four thirds of what is held */
 		overlap->count -= overlap->head;
 		overlap->sorted -= overlap->head;
 		memmove(overlap->waiting, overlap->waiting + overlap->head,

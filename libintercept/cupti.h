@@ -285,7 +285,7 @@ uint64_t wt_share_take_dropped(void);
 /* At exit: no more forwarding, unless the application is in the midst of a session. */
 void wt_share_wind_down(void);
 
-/* ---- share.c */
+/* ---- share_copy.c */
 
 /* An address in the libcupti whose functions the application looked up, 0 if it did not. */
 uintptr_t wt_share_hint(void);

@@ -8,7 +8,8 @@
  * tail call only when optimising and without sanitizers, hence assembly.
  *
  *   RTLD_NEXT, or a name that is not on the list  -> jump to the next dlsym
- *   a name on the list                            -> wt_dlsym_listed (lookup.c), which
+ *   a name on the list, or one that begins with
+ *   "cupti" (share_copy.c)                        -> wt_dlsym_listed (lookup.c), which
  *                                                    gets the return address as well
  *
  * Any thread, also before any constructor ran; nothing is allocated, nothing waits.
@@ -188,15 +189,22 @@ void *wt_dlsym_next(void)
 static const char listed[][NAME_BYTES] = {
 #define WT_HOOK(id, symbol, class, params, args, handle, other, bytes) #symbol,
 #include "schema/wt_hooks.def"
-#define WT_SHARED(symbol) #symbol,
-#include "libintercept/cupti_exports.def"
 };
+
+/* All of CUPTI's: what they are swapped for is decided by the library that they lie in. */
+static const char cupti_prefix[] = "cupti";
 
 /* Runs in the middle of somebody's dlsym, and calls nothing. */
 WT_NO_SANITIZER int wt_dlsym_is_listed(const char *symbol)
 {
+	size_t length = 0;
+
 	if (symbol[0] != 'c' || symbol[1] != 'u')
 		return 0;
+	while (cupti_prefix[length] && symbol[length] == cupti_prefix[length])
+		length++;
+	if (!cupti_prefix[length])
+		return 1;
 	for (size_t i = 0; i < sizeof(listed) / sizeof(listed[0]); i++) {
 		const char *name = listed[i], *at = symbol;
 

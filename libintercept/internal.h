@@ -190,9 +190,9 @@ void *wt_real_entry(enum wt_api api);
  * loaded already; NULL if there is none. Never loads a library. */
 void *wt_driver_entry(const char *symbol);
 
-/* If `symbol` is one of the CUPTI functions that share.c interposes and `real` lies in the libcupti
- * that was armed (or none was armed yet), our function; else `real`. Called from the dlsym hook. */
-void *wt_share_lookup(const char *symbol, void *real);
+/* What the code at `caller` gets for one of CUPTI's functions, whose real address `real` its lookup
+ * gave: that, or ours, or the armed copy's (share_copy.c). Called from the dlsym hook. */
+void *wt_share_lookup(const char *symbol, void *real, uintptr_t caller);
 
 /* ---- cupti.c */
 

@@ -22,6 +22,7 @@ wt_cupti_sources = \
 	libintercept/share.c \
 	libintercept/share.h \
 	libintercept/share_calls.c \
+	libintercept/share_copy.c \
 	libintercept/share_feed.c
 
 check_PROGRAMS += tests/unit/test_share
@@ -44,6 +45,7 @@ tests_unit_test_share_SOURCES = \
 	libintercept/share.c \
 	libintercept/share.h \
 	libintercept/share_calls.c \
+	libintercept/share_copy.c \
 	libintercept/share_feed.c
 tests_unit_test_share_LDADD = -lm
 

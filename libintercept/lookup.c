@@ -316,7 +316,7 @@ void *wt_dlsym_listed(void *handle, const char *symbol, const void *caller)
 	if (!may_swap)
 		return found;
 	return strncmp(symbol, "cupti", 5) ? swap_entry(symbol, found)
-	                                   : wt_share_lookup(symbol, found);
+	                                   : wt_share_lookup(symbol, found, (uintptr_t)caller);
 }
 
 /* ---- cuGetProcAddress */

@@ -24,7 +24,9 @@
  *   finalize             ends the application's session, success; CUPTI stays
  *
  * WHOSE CALL. A caller linked with another libcupti than the one armed gets its own, and so
- * do libcupti's own calls. Without an armed CUPTI (also in a forked child) everything is passed on.
+ * do libcupti's own calls. If the driver refuses that other one because of ours, we give CUPTI up.
+ * Who looks functions up, in whichever copy: share_copy.c. Without an armed CUPTI (also in a forked
+ * child) everything is passed on.
  *
  * THREADS. Any thread of the application, also from within its callbacks. May block as the
  * real functions do; no lock of ours is held across them. Not on the launch path.
@@ -224,10 +226,14 @@ static wtcupti_result disable_shared(const struct wt_share_target *target, int k
 wtcupti_result cuptiActivityEnable(int kind)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, true);
+	wtcupti_result result;
 
-	if (!target.is_shared)
-		return REAL(&target, "cuptiActivityEnable", wtcupti_activity_kind_fn, (kind));
-	return enable_shared(&target, "cuptiActivityEnable", kind, false);
+	if (target.is_shared)
+		return enable_shared(&target, "cuptiActivityEnable", kind, false);
+	result = REAL(&target, "cuptiActivityEnable", wtcupti_activity_kind_fn, (kind));
+	if (wt_share_give_way(CALLER, result))
+		result = REAL(&target, "cuptiActivityEnable", wtcupti_activity_kind_fn, (kind));
+	return result;
 }
 
 wtcupti_result cuptiActivityEnableAndDump(int kind)

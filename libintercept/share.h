@@ -1,5 +1,5 @@
 /*
- * share.h - private to share.c and share_calls.c: whom a caller of an exported CUPTI function means.
+ * share.h - private to share.c, share_calls.c and share_copy.c: whom a caller of an exported CUPTI function means.
  *
  * Any thread; may block in the dynamic loader.
  */
@@ -22,7 +22,11 @@ void *wt_share_real(const struct wt_share_target *target, const char *symbol);
 /* Ends the application's session: its kinds off, its buffer back. CUPTI and ours stay. */
 void wt_share_end_session(const struct wt_share_target *target);
 
-/* Exported in CUPTI's name; the others are in share_calls.c. */
+/* If `result` of another copy of libcupti says that ours is in its way: gives CUPTI up, and true. The
+ * call is worth a second try then. `caller` is not libcupti itself. */
+bool wt_share_give_way(uintptr_t caller, wtcupti_result result);
+
+/* Exported in CUPTI's name. */
 WT_EXPORT wtcupti_result cuptiActivityEnable(int kind);
 WT_EXPORT wtcupti_result cuptiActivityEnableAndDump(int kind);
 WT_EXPORT wtcupti_result cuptiActivityDisable(int kind);
@@ -37,6 +41,19 @@ WT_EXPORT wtcupti_result cuptiActivityGetNumDroppedRecords(wtcu_context context,
                                                            size_t *ret_dropped);
 
 WT_EXPORT wtcupti_result cuptiActivityEnableRuntimeApi(wtcupti_callback_id cbid, uint8_t enable);
+WT_EXPORT wtcupti_result cuptiActivityEnableLatencyTimestamps(uint8_t enable);
+WT_EXPORT wtcupti_result cuptiActivityEnableHWTrace(uint8_t enable);
+WT_EXPORT wtcupti_result cuptiActivityFlushPeriod(uint32_t period_ms);
+WT_EXPORT wtcupti_result cuptiActivitySetAttribute(int attribute, size_t *value_size, void *value);
+WT_EXPORT wtcupti_result cuptiActivityGetAttribute(int attribute, size_t *value_size, void *value);
+WT_EXPORT wtcupti_result cuptiActivityRegisterTimestampCallback(wtcupti_timestamp_fn timestamp);
+WT_EXPORT wtcupti_result cuptiSubscribe(wtcupti_subscriber *subscriber,
+                                        wtcupti_callback_fn callback, void *user_data);
+WT_EXPORT wtcupti_result cuptiSubscribe_v2(wtcupti_subscriber *subscriber,
+                                           wtcupti_callback_fn callback, void *user_data,
+                                           void *params);
+WT_EXPORT wtcupti_result cuptiUnsubscribe(wtcupti_subscriber subscriber);
+WT_EXPORT wtcupti_result cuptiFinalize(void);
 
 #define CALLER ((uintptr_t)__builtin_return_address(0))
 

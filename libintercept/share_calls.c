@@ -1,16 +1,11 @@
 /*
  * share_calls.c - the rest of the CUPTI functions that the application's profiler calls: attributes,
- * the clock, the subscriber's seat, finalize; and dlsym's answer for all of them. See share.c for the
- * whole picture and for the rules of threads and blocking, which are the same here.
+ * the clock, the subscriber's seat, finalize. See share.c for the whole picture and for the rules of
+ * threads and blocking, which are the same here.
  */
-#include <string.h>
-
 #include "libintercept/share.h"
 
 #define SUBSCRIBERS_MAX 4
-
-/* A library whose CUPTI functions someone looked up with dlsym: what an unlinked caller means. */
-static _Atomic uint64_t looked_up_in;
 
 /* Attributes that we answer ourselves: 0 = never set, else value + 1. */
 static _Atomic uint64_t per_thread_buffer, zeroed_buffer;
@@ -30,7 +25,6 @@ static _Atomic uint64_t *shadow_of(int attribute)
 	return attribute == WTCUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER ? &zeroed_buffer : NULL;
 }
 
-WT_EXPORT wtcupti_result cuptiActivitySetAttribute(int attribute, size_t *value_size, void *value);
 wtcupti_result cuptiActivitySetAttribute(int attribute, size_t *value_size, void *value)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
@@ -47,7 +41,6 @@ wtcupti_result cuptiActivitySetAttribute(int attribute, size_t *value_size, void
 	return WTCUPTI_SUCCESS;
 }
 
-WT_EXPORT wtcupti_result cuptiActivityGetAttribute(int attribute, size_t *value_size, void *value);
 wtcupti_result cuptiActivityGetAttribute(int attribute, size_t *value_size, void *value)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
@@ -62,7 +55,6 @@ wtcupti_result cuptiActivityGetAttribute(int attribute, size_t *value_size, void
 
 /* ---- the clock */
 
-WT_EXPORT wtcupti_result cuptiActivityRegisterTimestampCallback(wtcupti_timestamp_fn timestamp);
 wtcupti_result cuptiActivityRegisterTimestampCallback(wtcupti_timestamp_fn timestamp)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, true);
@@ -103,8 +95,6 @@ static void note_subscriber(wtcupti_subscriber from, wtcupti_subscriber to)
 	}
 }
 
-WT_EXPORT wtcupti_result cuptiSubscribe(wtcupti_subscriber *subscriber,
-                                        wtcupti_callback_fn callback, void *user_data);
 wtcupti_result cuptiSubscribe(wtcupti_subscriber *subscriber, wtcupti_callback_fn callback,
                               void *user_data)
 {
@@ -115,14 +105,14 @@ wtcupti_result cuptiSubscribe(wtcupti_subscriber *subscriber, wtcupti_callback_f
 		end_subscribers(&target);
 	result = REAL(&target, "cuptiSubscribe", wtcupti_subscribe_fn,
 	              (subscriber, callback, user_data));
+	if (!target.is_shared && wt_share_give_way(CALLER, result))
+		result = REAL(&target, "cuptiSubscribe", wtcupti_subscribe_fn,
+		              (subscriber, callback, user_data));
 	if (!result && subscriber)
 		note_subscriber(NULL, *subscriber);
 	return result;
 }
 
-WT_EXPORT wtcupti_result cuptiSubscribe_v2(wtcupti_subscriber *subscriber,
-                                           wtcupti_callback_fn callback, void *user_data,
-                                           void *params);
 wtcupti_result cuptiSubscribe_v2(wtcupti_subscriber *subscriber, wtcupti_callback_fn callback,
                                  void *user_data, void *params)
 {
@@ -139,13 +129,15 @@ wtcupti_result cuptiSubscribe_v2(wtcupti_subscriber *subscriber, wtcupti_callbac
 		wt_cupti_step_back(WT_REASON_CUPTI_IN_USE, (uint64_t)result);
 		result = REAL(&target, symbol, wtcupti_subscribe_v2_fn,
 		              (subscriber, callback, user_data, params));
+	} else if (!target.is_shared && wt_share_give_way(CALLER, result)) {
+		result = REAL(&target, symbol, wtcupti_subscribe_v2_fn,
+		              (subscriber, callback, user_data, params));
 	}
 	if (!result && subscriber)
 		note_subscriber(NULL, *subscriber);
 	return result;
 }
 
-WT_EXPORT wtcupti_result cuptiUnsubscribe(wtcupti_subscriber subscriber);
 wtcupti_result cuptiUnsubscribe(wtcupti_subscriber subscriber)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
@@ -173,7 +165,6 @@ static void end_session(const struct wt_share_target *target)
 	wt_share_end_session(target);
 }
 
-WT_EXPORT wtcupti_result cuptiFinalize(void);
 wtcupti_result cuptiFinalize(void)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
@@ -186,11 +177,7 @@ wtcupti_result cuptiFinalize(void)
 
 /* ---- passed on, but worth a line in the log: they change the cost or the make of our records */
 
-#define PASS_ON(symbol, param)                                                                     \
-	WT_EXPORT wtcupti_result symbol param;                                                     \
-	wtcupti_result symbol param
-
-PASS_ON(cuptiActivityEnableLatencyTimestamps, (uint8_t enable))
+wtcupti_result cuptiActivityEnableLatencyTimestamps(uint8_t enable)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 
@@ -198,7 +185,7 @@ PASS_ON(cuptiActivityEnableLatencyTimestamps, (uint8_t enable))
 	return REAL(&target, "cuptiActivityEnableLatencyTimestamps", wtcupti_enable_fn, (enable));
 }
 
-PASS_ON(cuptiActivityEnableHWTrace, (uint8_t enable))
+wtcupti_result cuptiActivityEnableHWTrace(uint8_t enable)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 
@@ -206,52 +193,10 @@ PASS_ON(cuptiActivityEnableHWTrace, (uint8_t enable))
 	return REAL(&target, "cuptiActivityEnableHWTrace", wtcupti_enable_fn, (enable));
 }
 
-PASS_ON(cuptiActivityFlushPeriod, (uint32_t period_ms))
+wtcupti_result cuptiActivityFlushPeriod(uint32_t period_ms)
 {
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 
 	wt_log("the application sets a flush period of %u ms", period_ms);
 	return REAL(&target, "cuptiActivityFlushPeriod", wtcupti_flush_period_fn, (period_ms));
-}
-
-/* ---- dlsym */
-
-static const struct {
-	const char *symbol;
-	void *ours;
-} exported[] = {
-#define WT_SHARED(symbol) {#symbol, (void *)symbol},
-#include "libintercept/cupti_exports.def"
-};
-
-uintptr_t wt_share_hint(void)
-{
-	return (uintptr_t)wt_load_acquire(&looked_up_in);
-}
-
-static bool in_armed(uintptr_t address)
-{
-	return address >= wt_cupti.base && address < wt_cupti.end;
-}
-
-void *wt_share_lookup(const char *symbol, void *real)
-{
-	uintptr_t base;
-
-	if (!real || strncmp(symbol, "cupti", 5))
-		return real;
-	for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
-		if (strcmp(symbol, exported[i].symbol))
-			continue;
-		if (wt_cupti_is_held())
-			return in_armed((uintptr_t)real) ? exported[i].ours : real;
-		if (wt_cupti_state_now() == WT_CUPTI_FAILED)
-			return real;
-		base = wt_cupti_base_of((uintptr_t)real);
-		if (!base)
-			return real;
-		wt_store_release(&looked_up_in, base);
-		return exported[i].ours;
-	}
-	return real;
 }

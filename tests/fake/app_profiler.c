@@ -4,13 +4,15 @@
  * enables kinds, runs, flushes, reads, disables, and finalizes. Prints what
  * each session saw. Kernels run before, between and after sessions too.
  *
- *	app_profiler [--sessions N] [--launches N] [--find link|dlopen] [--how HOW] [--pause-ms N]
+ *	app_profiler [--sessions N] [--launches N] [--find link|dlopen|PATH] [--early 1] [--how HOW]
+ *	             [--pause-ms N]
  *
  * With a pause, a session lasts as long before its second half, and is left to CUPTI: no flush in
  * the middle. Like PyTorch's profiler, it asks for its records at the end only if it has a buffer
  * out; if not it is blind.
  * `link`: the calls are bound as symbols of the process, so that a preload
- * that exports them is asked first (as for libtorch); `dlopen`: by dlsym.
+ * that exports them is asked first (as for libtorch); `dlopen`: by dlsym; a path: by dlsym in
+ * that copy of libcupti, as Proton does. With --early they are found before the first context.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -101,7 +103,8 @@ static void on_callback(void *user_data, int domain, wtcupti_callback_id cbid, c
 static void find(const char *how)
 {
 	/* RTLD_DEFAULT finds what a linked program would be bound to. */
-	void *handle = dlopen("libcupti.so.13", RTLD_NOW | RTLD_GLOBAL);
+	void *handle = strchr(how, '/') ? dlopen(how, RTLD_LAZY | RTLD_LOCAL)
+	                                : dlopen("libcupti.so.13", RTLD_NOW | RTLD_GLOBAL);
 	void *from = !strcmp(how, "link") ? RTLD_DEFAULT : handle;
 
 	if (!handle) {
@@ -161,6 +164,7 @@ int main(int argc, char **argv)
 	int sessions = 3;
 	int launches = 40;
 	unsigned pause_ms = 0;
+	bool is_early = false;
 	const char *from = "link", *how = "getproc_v2";
 	wtcu_function f;
 	wtcu_module module;
@@ -176,12 +180,17 @@ int main(int argc, char **argv)
 			how = argv[i + 1];
 		else if (!strcmp(argv[i], "--pause-ms"))
 			pause_ms = (unsigned)atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--early"))
+			is_early = atoi(argv[i + 1]);
 	}
 	app_load(how);
+	if (is_early)
+		find(from);
 	module = app_start(0, profiler_ptx);
 	APP_CHECK(app.module_function(&f, module, "profiled_kernel"));
 	launch(f, 10);
-	find(from);
+	if (!is_early)
+		find(from);
 	for (int i = 0; i < sessions; i++) {
 		session(f, i + 1, launches + i, pause_ms);
 		launch(f, 10);

@@ -374,10 +374,24 @@ FAKE_FN(cuGetExportTable, (const void **table, const struct wtcu_uuid *id),
 
 /* ---- for the simulated CUPTI ---------------------------------------------------- */
 
-static void attach(const struct fake_tools *tools)
+/* One copy of CUPTI at a time. */
+static bool attach(const struct fake_tools *tools)
+{
+	bool is_free;
+
+	pthread_mutex_lock(&big_lock);
+	is_free = !fake_tools || fake_tools == tools;
+	if (is_free)
+		fake_tools = tools;
+	pthread_mutex_unlock(&big_lock);
+	return is_free;
+}
+
+static void detach(const struct fake_tools *tools)
 {
 	pthread_mutex_lock(&big_lock);
-	fake_tools = tools;
+	if (fake_tools == tools)
+		fake_tools = NULL;
 	pthread_mutex_unlock(&big_lock);
 }
 
@@ -465,6 +479,7 @@ FAKE_EXPORT const struct fake_driver *wtfake_driver(void)
 {
 	static const struct fake_driver driver = {
 	        .attach = attach,
+	        .detach = detach,
 	        .context_id = context_id,
 	        .stream_id = stream_id,
 	        .has_context = has_context,

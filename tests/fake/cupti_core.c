@@ -44,8 +44,27 @@ static struct {
         [WTCUPTI_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS] = {8, 16777216},
 };
 
+/* WTFAKE_CUPTI_COPY=FOLDER:VERSION is for the copy in that folder. */
+static bool copy_version(uint32_t *ret_version)
+{
+	const char *given = getenv("WTFAKE_CUPTI_COPY");
+	const char *colon = given ? strrchr(given, ':') : NULL;
+	size_t length = colon ? (size_t)(colon - given) : 0;
+	Dl_info info;
+
+	if (!length || !dladdr((const void *)copy_version, &info) || !info.dli_fname ||
+	    strncmp(info.dli_fname, given, length) || info.dli_fname[length] != '/')
+		return false;
+	*ret_version = (uint32_t)strtoul(colon + 1, NULL, 10);
+	return true;
+}
+
 uint32_t cupti_version(void)
 {
+	uint32_t version;
+
+	if (copy_version(&version))
+		return version;
 	return (uint32_t)fake_env_i64("WTFAKE_CUPTI_VERSION", WTCUPTI_API_VERSION_CUDA_13_0_U1);
 }
 
@@ -144,6 +163,22 @@ static void worker_start(void)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
+/* ---- the driver's one place ------------------------------------------------------------ */
+
+/* Seen on an H200: while one copy of libcupti has kinds on, with no subscriber of its own, another
+ * copy's subscribe gives 39. */
+static bool take_driver(void)
+{
+	return cupti.driver->attach(cupti_tools());
+}
+
+/* Whether it is given back before cuptiFinalize is not known: only with WTFAKE_PLACE_FREED=1. */
+static void perhaps_leave_driver(void)
+{
+	if (fake_env_i64("WTFAKE_PLACE_FREED", 0) && !seat.is_taken && !cupti_anything_on())
+		cupti.driver->detach(cupti_tools());
+}
+
 /* ---- enabling ------------------------------------------------------------------------- */
 
 static void enable_update(int kind, bool on)
@@ -162,7 +197,8 @@ static wtcupti_result enable(int kind)
 		fake_die("CUPTI_ACTIVITY_KIND_KERNEL enabled: it serialises the application");
 	if (!cupti.requested || !cupti.completed)
 		fake_die("activity kind %d enabled before buffer callbacks were registered", kind);
-	cupti.driver->attach(cupti_tools());
+	if (!take_driver())
+		return WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	worker_start();
 	enable_update(kind, true);
 	return WTCUPTI_SUCCESS;
@@ -173,6 +209,7 @@ static wtcupti_result disable(int kind)
 	if (kind <= 0 || kind >= WTCUPTI_KIND_LIMIT)
 		return WTCUPTI_ERROR_INVALID_KIND;
 	enable_update(kind, false);
+	perhaps_leave_driver();
 	return WTCUPTI_SUCCESS;
 }
 
@@ -190,7 +227,8 @@ static wtcupti_result enable_call(int kind, wtcupti_callback_id cbid, uint8_t on
 	bool has_context = cupti.driver->has_context();
 	wtcupti_result result;
 
-	cupti.driver->attach(cupti_tools());
+	if (!take_driver())
+		return WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	worker_start();
 	pthread_mutex_lock(&cupti_lock);
 	result = cupti_calls_switch(kind, cbid, on != 0, has_context);
@@ -284,7 +322,7 @@ static wtcupti_result subscribe(wtcupti_subscriber *subscriber)
 {
 	if (!subscriber)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
-	if (seat.is_taken || fake_env_i64("WTFAKE_SEAT_TAKEN", 0))
+	if (seat.is_taken || fake_env_i64("WTFAKE_SEAT_TAKEN", 0) || !take_driver())
 		return WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	seat.is_taken = 1;
 	*subscriber = &seat;
@@ -296,6 +334,7 @@ static wtcupti_result unsubscribe(wtcupti_subscriber subscriber)
 	if (subscriber != &seat || !seat.is_taken)
 		return WTCUPTI_ERROR_INVALID_PARAMETER;
 	seat.is_taken = 0;
+	perhaps_leave_driver();
 	return WTCUPTI_SUCCESS;
 }
 
@@ -304,7 +343,7 @@ static wtcupti_result finalize(void)
 {
 	if (!fake_env_i64("WTFAKE_FINALIZE", 0))
 		fake_die("cuptiFinalize reached libcupti");
-	cupti.driver->attach(NULL);
+	cupti.driver->detach(cupti_tools());
 	flush(WTCUPTI_FLUSH_FORCED);
 	pthread_mutex_lock(&cupti_lock);
 	memset(cupti.is_on, 0, sizeof(cupti.is_on));

@@ -160,6 +160,8 @@ static wtcupti_result enable(const char *call, struct wtcupti_range_enable *p)
 		return prof_unsupported();
 	if (is_enabled_on(device))
 		return WTCUPTI_ERROR_INVALID_OPERATION;
+	if (!cupti.driver->attach(cupti_tools()))
+		return WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 	result = prof_device_take(&facts);
 	if (result)
 		return result;
@@ -175,7 +177,6 @@ static wtcupti_result enable(const char *call, struct wtcupti_range_enable *p)
 	o->next = objects;
 	objects = o;
 	p->object = o;
-	cupti.driver->attach(cupti_tools());
 	return WTCUPTI_SUCCESS;
 }
 

@@ -81,7 +81,9 @@ struct fake_device_facts {
 };
 
 struct fake_driver {
-	void (*attach)(const struct fake_tools *tools);
+	/* False: another copy of CUPTI is attached. */
+	bool (*attach)(const struct fake_tools *tools);
+	void (*detach)(const struct fake_tools *tools);
 	bool (*context_id)(wtcu_context context, uint32_t *ret_id, uint32_t *ret_device);
 	bool (*stream_id)(wtcu_context context, wtcu_stream stream, bool per_thread,
 	                  uint32_t *ret_id);

@@ -397,6 +397,7 @@ run_section() {
     sampled) section_sampled ;;
     sampled-auto) section_sampled_auto ;;
     sampled-devices) section_sampled_devices ;;
+    classes) section_classes ;;
     profiled) section_profiled ;;
     range-hold) section_range_hold ;;
     train-sampled) section_train_sampled ;;

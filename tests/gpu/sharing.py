@@ -42,8 +42,11 @@ ROWS = collections.OrderedDict([
   ("jax-graphs-first", ("share_jax.py", {}, ("--first",))),
   ("proton", ("share_proton.py", {}, ())),
   ("proton-first", ("share_proton.py", {}, ("--first",))),
+  # PyTorch is linked with its own libcupti, while Proton's is the one in use: both ask the driver.
+  ("proton-then-torch", ("share_proton.py", {}, ("--first", "--then-torch"))),
   ("proton-torch-cupti", ("share_proton.py", {"TRITON_CUPTI_LIB_PATH": "?"}, ())),
 ])
+ONLY_IF_NAMED = ("proton-then-torch",)
 
 
 def torch_cupti(folder):
@@ -157,13 +160,15 @@ def main():
   parser = argparse.ArgumentParser(description="wavetap beside other profilers")
   parser.add_argument("build", help="folder with libwavetap.so and the programs")
   parser.add_argument("work", help="folder for logs")
-  parser.add_argument("rows", nargs="*", help=f"of {' '.join(ROWS)} (all)")
+  parser.add_argument("rows", nargs="*", help=f"of {' '.join(ROWS)} (all but "
+                      f"{' '.join(ONLY_IF_NAMED)})")
   arguments = parser.parse_args()
   unknown = [row for row in arguments.rows if row not in ROWS]
   if unknown:
     parser.error(f"no row {unknown[0]}")
   build = guest.Build(arguments.build, arguments.work)
-  rows = [row for row in arguments.rows or ROWS if settings_of(row, build)]
+  rows = [row for row in arguments.rows or [row for row in ROWS if row not in ONLY_IF_NAMED]
+          if settings_of(row, build)]
   results = {row: {} for row in rows}
 
   def job(row, how):

@@ -10,16 +10,18 @@ preloaded. The losses are equal bit by bit; a worker has the threads that it has
 mapped; one process is in the run file, recorded in full.
 
 `sigkill`: a training that writes down each step and ends by SIGKILL after some seconds. Ten kernels of a
-step are known by their name (additions of doubles). In the run file is each launch of the steps
+step are known by their mangled name (additions of doubles). In the run file is each launch of the steps
 written down, each kernel but those of the last second; launches without a kernel are counted as such,
 nothing is unexplained, the state is not "finished", and no segment is left.
 
 Exit status: 0 all of it holds, 1 not so, 2 usage, 3 unreadable.
 """
 import argparse
+import collections
 import hashlib
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -28,10 +30,21 @@ import time
 WORKERS, EPOCHS, ITEMS, BATCH, WIDTH = 4, 3, 256, 32, 64
 MARKS, KILL_AFTER_S, LAST_S = 10, 3.0, 1.0
 LIMIT_S = 90
-MARK_NAME = "%CUDAFunctorOnSelf_add<double>%"
+MARK_NAME = "%CUDAFunctor%addIdE%"  # names are mangled; only the marks are of doubles
 
 
 # ---- the programs
+
+def open_files():
+  """What descriptors lead to, without what differs from run to run."""
+  links = []
+  for name in os.listdir("/proc/self/fd"):
+    try:
+      links.append(re.sub(r"[0-9]{2,}|[A-Za-z0-9_]{12,}", "N", os.readlink("/proc/self/fd/" + name)))
+    except OSError:
+      pass # the listing's own
+  return sorted(links)
+
 
 class Facts:
   """Of a worker: what a guest would add to. At module level, so that it can be spawned."""
@@ -41,7 +54,7 @@ class Facts:
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
       segments = sum("/wavetap-" in line and ".seg" in line for line in maps)
     print("WORKER", json.dumps({"worker": number, "threads": len(threads), "segments": segments,
-                                "descriptors": len(os.listdir("/proc/self/fd"))}), flush=True)
+                                "descriptors": open_files()}), flush=True)
 
 
 class Items:
@@ -111,6 +124,16 @@ def lines_of(result, word):
           if line.startswith(word + " ")]
 
 
+def first_descriptors(result):
+  """Of the worker with the lowest number: later ones have the pipes of those before them."""
+  workers = sorted(lines_of(result, "WORKER"), key=lambda worker: worker["worker"])
+  return collections.Counter(workers[0]["descriptors"] if workers else [])
+
+
+def told(added):
+  return "".join(f"; {count} more of {name}" for name, count in sorted(added.items()))
+
+
 def check_dataloader(build, table):
   import guest
 
@@ -133,14 +156,16 @@ def check_dataloader(build, table):
       problems.append(f"losses {losses[0]} became {losses[1]}")
     facts = [sorted(json.dumps({name: worker[name] for name in ("threads", "segments")})
                     for worker in lines_of(result, "WORKER")) for result in (bare, seen)]
-    descriptors = [[worker["descriptors"] for worker in lines_of(result, "WORKER")][:1]
-                   for result in (bare, seen)]
+    descriptors = [first_descriptors(result) for result in (bare, seen)]
+    added = descriptors[1] - descriptors[0]
+    problems += [f"a descriptor of {name}" for name in added if "wavetap" in name or name.endswith(".seg")]
     if facts[0] != facts[1] or not facts[0]:
       problems.append(f"workers {facts[0][:1]} became {facts[1][:1]}")
     if len(own.processes) != 1 or not own.is_full():
       problems.append(f"{len(own.processes)} processes in the run file")
     table.add("dataloader-" + row, problems,
-              f"{len(facts[1])} workers inert ({descriptors[1]} descriptors, bare {descriptors[0]}), losses "
+              f"{len(facts[1])} workers inert ({descriptors[1].total()} descriptors, bare "
+              f"{descriptors[0].total()}{told(added)}), losses "
               f"{losses[1][0]['digest'] if losses[1] else '?'}; "
               f"{own.words()}")
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Proton, Triton's profiler, with its CUPTI backend, around steps of PyTorch.
 
-  share_proton.py [--first]
+  share_proton.py [--first] [--then-torch]
 
 Three sessions, each written as a .hatchet file and counted from there; one that is switched off for
-half of its steps; with --first one before anything was launched. Prints `SHARE {json}` per way.
+half of its steps; with --first one before anything was launched; with --then-torch one of torch.profiler after
+them. Prints `SHARE {json}` per way.
 """
 import argparse
 import collections
@@ -69,9 +70,19 @@ def session(report, way, work):
     count(report, way, name + ".hatchet")
 
 
+def torch_session(report, work):
+  from share_torch import kernels_of
+  from torch.profiler import ProfilerActivity, profile
+
+  with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    work.steps(STEPS)
+  report.session("then-torch", *kernels_of(profiler))
+
+
 def main():
   parser = argparse.ArgumentParser(description="Proton")
   parser.add_argument("--first", action="store_true", help="a session before all launches")
+  parser.add_argument("--then-torch", action="store_true", help="torch.profiler after Proton's sessions")
   arguments = parser.parse_args()
   if not torch.cuda.is_available():
     skip("no GPU for PyTorch")
@@ -97,6 +108,8 @@ def main():
     session(report, "session", lambda _: made["work"].steps(STEPS))
   session(report, "half", half)
   made["work"].steps(2)
+  if arguments.then_torch:
+    torch_session(report, made["work"])
   report.finish()
 
 
