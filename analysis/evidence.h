@@ -20,7 +20,8 @@
  *    errors together. Disagreement is shown, not averaged.
  * 4. Kernels beside each other: the joint active SMs stand for the unjudged time of each; SMs idle
  *    meanwhile are straggle, since no geometry says whose they are.
- * 5. While only collectives run, measured or not, the SMs they leave are `comm`: the model stands.
+ * 5. While only collectives run, measured or not, the SMs they leave are `comm`, and nothing measured is taken
+ *    for a collective's idle time, beside others either: the model stands.
  * 6. A measurement too coarse for rule 1, or for any number, may still tell the class: the model then
  *    has its form. The class is that of all values within the errors of the shares, or not known.
  *

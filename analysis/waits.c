@@ -2,6 +2,7 @@
  * waits.c - see waits.h. Pure: any thread, never blocks.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,9 +197,49 @@ static int64_t whole(double ns)
 	                    : (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
 }
 
+/* What a member had more of than the mean of the others in a step. */
+static double excess_in(const struct wt_late_query *query, size_t member, size_t step, int class)
+{
+	double own_ns = 0, others_ns = 0;
+
+	for (size_t i = 0; i < query->members; i++) {
+		double ns = (double)query->spent_ns[i * query->steps + step][class];
+
+		if (i == member)
+			own_ns = ns;
+		else
+			others_ns += ns;
+	}
+	return own_ns - others_ns / ((double)query->members - 1);
+}
+
+static void judge_class(const struct wt_late_query *query, size_t member, int class,
+                        struct wt_late *late)
+{
+	double sum_ns = 0, squares = 0, count = (double)late->steps;
+
+	for (size_t step = 0; step < query->steps; step++) {
+		double ns =
+		        is_latest(query, member, step) ? excess_in(query, member, step, class) : 0;
+
+		sum_ns += ns;
+		squares += ns * ns;
+	}
+	late->excess_ns[class] = whole(sum_ns);
+	late->error_ns[class] = -1;
+	if (late->steps >= WT_LATE_ERROR_STEPS_MIN) {
+		double variance = (squares - sum_ns * sum_ns / count) / (count - 1);
+
+		late->error_ns[class] = whole(2 * sqrt(count * (variance > 0 ? variance : 0)));
+	}
+	if (late->excess_ns[class] > 0 && late->excess_ns[class] > late->error_ns[class] &&
+	    (late->cause < 0 || late->excess_ns[class] > late->excess_ns[late->cause]))
+		late->cause = class;
+}
+
 void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_late *ret_late)
 {
-	double excess_ns[WT_LATE_MAX] = {0}, late_ns = 0, others = (double)query->members - 1;
+	double late_ns = 0, others = (double)query->members - 1;
 
 	memset(ret_late, 0, sizeof(*ret_late));
 	ret_late->cause = -1;
@@ -207,22 +248,10 @@ void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_l
 			continue;
 		ret_late->steps++;
 		late_ns += (double)query->late_ns[member * query->steps + step] / others;
-		for (size_t i = 0; i < query->members; i++) {
-			const int64_t *ns = query->spent_ns[i * query->steps + step];
-
-			for (int k = 0; k < WT_LATE_MAX; k++)
-				excess_ns[k] +=
-				        i == member ? (double)ns[k] : -(double)ns[k] / others;
-		}
 	}
 	ret_late->late_ns = whole(late_ns);
-	for (int k = 0; k < WT_LATE_MAX; k++) {
-		ret_late->excess_ns[k] = whole(excess_ns[k]);
-		if (ret_late->excess_ns[k] > 0 &&
-		    (ret_late->cause < 0 ||
-		     ret_late->excess_ns[k] > ret_late->excess_ns[ret_late->cause]))
-			ret_late->cause = k;
-	}
+	for (int k = 0; ret_late->steps && k < WT_LATE_MAX; k++)
+		judge_class(query, member, k, ret_late);
 }
 
 const char *wt_late_name(int late_class)

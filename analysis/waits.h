@@ -14,7 +14,8 @@
  * of these, by cause (gap.h), as if collectives were no kernels: while a member waits in one, its host
  * may be slow, too. Steps are the same stretch of time for all, so whoever is late has more of what
  * made it late than the others, who have waited meanwhile (dependency, sync, turnaround). The step's excess
- * of a member is that difference, class by class, to the mean of the others.
+ * of a member is that difference, class by class, to the mean of the others. What differs from step to
+ * step by more than it is altogether is no cause: twice the standard error, from ..ERROR_STEPS_MIN steps on.
  *
  * Pure: no I/O, no clock; any thread. wt_waits_find allocates 8 bytes a collective.
  */
@@ -65,9 +66,11 @@ int wt_waits_find(struct wt_wait *waits, size_t count, uint32_t member_count, in
 /* What a member's time goes to: causes of gaps as enum wt_gap_cause (copy: not pageable), and more. */
 enum {
 	WT_LATE_COPY_PAGEABLE = WT_GAP_CAUSE_MAX,
-	WT_LATE_KERNELS, /* but collectives */
+	WT_LATE_KERNELS, /* but collectives; those beside collectives at the pace they have without */
 	WT_LATE_MAX
 };
+
+#define WT_LATE_ERROR_STEPS_MIN 8
 
 struct wt_late_query {
 	size_t members, steps;
@@ -81,7 +84,9 @@ struct wt_late {
 	int64_t steps;
 	int64_t late_ns; /* what the others waited for it in these, on the mean of the others */
 	int64_t excess_ns[WT_LATE_MAX]; /* may be negative: it had less of it than the others */
-	int cause; /* the greatest excess; -1: none is positive */
+	int64_t error_ns
+	        [WT_LATE_MAX]; /* of these, 95 of 100 are within; < 0: not known, too few steps */
+	int cause; /* the greatest excess beyond its error; -1: there is none */
 };
 
 void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_late *ret_late);

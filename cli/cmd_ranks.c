@@ -189,24 +189,29 @@ static void print_excess(struct wt_phrase *line, const struct wt_rank_row *row)
 {
 	const struct wt_late *late = &row->late;
 	bool is_told[WT_LATE_MAX] = {false};
-	char a[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 
 	for (int i = 0; i < CAUSES_NAMED; i++) {
 		const char *name;
+		int64_t error_ns;
 		int most = -1;
 
 		for (int k = 0; k < WT_LATE_MAX; k++)
 			if (!is_told[k] && late->excess_ns[k] > 0 &&
 			    (most < 0 || late->excess_ns[k] > late->excess_ns[most]))
 				most = k;
-		if (most < 0 || late->excess_ns[most] < late->excess_ns[late->cause] / 20)
+		if (most < 0 ||
+		    (late->cause >= 0 && late->excess_ns[most] < late->excess_ns[late->cause] / 20))
 			return;
 		is_told[most] = true;
 		name = most == WT_LATE_KERNELS ? row->late_kernel : NULL;
-		wt_phrase_add(line, "%s %s%s%s",
+		error_ns = late->error_ns[most];
+		wt_phrase_add(line, "%s %s%s%s%s%s",
 		              most == WT_LATE_COPY_PAGEABLE ? "copy (pageable)"
 		                                            : wt_late_name(most),
 		              wt_text_ns(a, late->excess_ns[most] / late->steps),
+		              error_ns < 0 ? "" : " +- ",
+		              error_ns < 0 ? "" : wt_text_ns(b, error_ns / late->steps),
 		              name ? ", most in " : "", name ? name : "");
 	}
 }
@@ -223,10 +228,12 @@ static void print_why(struct wt_phrase *line, const struct wt_ranks *ranks,
 		wt_phrase_add(line, "the latest in %s of %s steps", wt_text_count(a, late->steps),
 		              wt_text_count(b, (int64_t)ranks->step_count));
 	wt_phrase_end(line);
-	if (ranks->late_reason || late->cause < 0)
+	if (ranks->late_reason || late->steps == 0)
 		return;
 	wt_phrase_add(line, "  it had more than the others%s:",
 	              ranks->has_steps ? " of, in such a step" : " of");
+	if (late->cause < 0)
+		wt_phrase_add(line, "nothing that stands out of what differs from step to step");
 	print_excess(line, row);
 	wt_phrase_end(line);
 }
@@ -323,6 +330,12 @@ static void put_late(struct wt_json *json, const struct wt_ranks *ranks)
 		wt_json_object_begin(json);
 		for (int k = 0; k < WT_LATE_MAX; k++)
 			put_known(json, wt_late_name(k), true, row->late.excess_ns[k]);
+		wt_json_object_end(json);
+		wt_json_key(json, "excess_error_ns");
+		wt_json_object_begin(json);
+		for (int k = 0; k < WT_LATE_MAX; k++)
+			put_known(json, wt_late_name(k), row->late.error_ns[k] >= 0,
+			          row->late.error_ns[k]);
 		wt_json_object_end(json);
 		put_known(json, "kernel_id", row->late_kernel_id >= 0, row->late_kernel_id);
 		wt_json_key(json, "kernel");

@@ -51,7 +51,7 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
-	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c \
+	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/top_cells.c cli/top_cells.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \

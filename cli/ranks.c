@@ -92,10 +92,12 @@ static int on_row(void *arg, const struct wt_ledger_device *device,
 	new_ns = start_ns;
 	if (is_collective) {
 		unite(&row->comm, &new_ns, end_ns);
-		return 0;
+		return wt_ranks_pace_collective(row, kernel);
 	}
 	unite(&row->compute, &new_ns, end_ns);
 	rc = keep_compute(row, new_ns, end_ns);
+	if (!rc)
+		rc = wt_ranks_pace_kernel(row, kernel, new_ns);
 	return rc ? rc : wt_ranks_spend_kernel(ranks, row, kernel, new_ns, end_ns);
 }
 
@@ -289,6 +291,8 @@ int wt_ranks_finish(struct wt_ranks *ranks, sqlite3 *db)
 	}
 	if (!rc)
 		rc = find_waits(ranks, db);
+	if (!rc)
+		rc = wt_ranks_pace_finish(ranks);
 	return rc ? rc : wt_ranks_judge(ranks);
 }
 
@@ -302,6 +306,7 @@ void wt_ranks_fini(struct wt_ranks *ranks)
 		free(ranks->rows[i].kernels_in_steps);
 		free(ranks->rows[i].late_kernel);
 		wt_map_fini(&ranks->rows[i].kernel_at);
+		wt_ranks_pace_fini(&ranks->rows[i]);
 	}
 	free(ranks->rows);
 	free(ranks->steps_ns);

@@ -3,8 +3,8 @@
  *
  * One ledger of all devices, told apart by process. A gap is that of the process whose kernel ended
  * it. Who waits for whom, and why: analysis/waits.h, by the steps of the process with most launches.
- * Memory beside the ledger's: for each process and device a row, 128 bytes a step, 16 bytes a kernel
- * and 24 bytes a kernel's name; collectives.h; and what finding the steps of one process takes.
+ * Memory beside the ledger's: for each process and device a row, 128 bytes a step, 16 bytes a kernel, 32
+ * more a kernel beside a collective, 48 bytes a configuration and 24 bytes a kernel's name; collectives.h; and what finding the steps of one process takes.
  * Single-threaded; blocks on the file.
  */
 #ifndef WT_CLI_RANKS_H
@@ -29,6 +29,20 @@ struct wt_rank_kernel {
 	int64_t kernel_id, time_ns, launches;
 };
 
+/* Launches of a configuration that no collective of their process ran beside. */
+struct wt_rank_pace {
+	int64_t kernel_id, blocks, resident_blocks;
+	int64_t time_ns, launches;
+	double alone_ns; /* their mean; < 0: not known. Set in the end */
+};
+
+struct wt_rank_launch {
+	int64_t start_ns, end_ns;
+	int64_t fresh_start_ns; /* from here on it is counted: no earlier one still ran */
+	uint32_t pace;
+	bool is_beside; /* a collective of its process */
+};
+
 /* A process on a device. */
 struct wt_rank_row {
 	int64_t process_id, device_id, sms;
@@ -48,6 +62,12 @@ struct wt_rank_row {
 	struct wt_rank_kernel *kernels_in_steps;
 	size_t kernels_in_steps_count;
 	struct wt_map kernel_at; /* kernel_id -> index */
+	struct wt_rank_pace *paces;
+	size_t pace_count;
+	struct wt_map pace_at; /* config_id -> index */
+	struct wt_rank_launch *running, *beside; /* as far as they have come; beside collectives */
+	size_t running_count, beside_count;
+	int64_t collective_end_ns; /* of those that have come, the last */
 	struct wt_late late; /* with wt_ranks.late_reason NULL */
 	int64_t late_kernel_id; /* of late.cause kernels: the one with the greatest excess; -1 */
 	int64_t late_kernel_ns; /* that excess, over all steps */
@@ -82,7 +102,17 @@ int wt_ranks_spend_kernel(struct wt_ranks *ranks, struct wt_rank_row *row,
                           int64_t end_ns);
 int wt_ranks_spend_gap(struct wt_ranks *ranks, struct wt_rank_row *row,
                        const struct wt_ledger_gap *gap);
+/* Takes a share of the launch's time off what its kernels took. */
+void wt_ranks_take_off(const struct wt_ranks *ranks, struct wt_rank_row *row,
+                       const struct wt_rank_launch *launch, int64_t kernel_id, double share);
 int wt_ranks_judge(struct wt_ranks *ranks);
+
+/* ranks_pace.c: kernels and collectives as they come by start; then the sums are put right. 0 or -errno. */
+int wt_ranks_pace_collective(struct wt_rank_row *row, const struct wt_ledger_row *kernel);
+int wt_ranks_pace_kernel(struct wt_rank_row *row, const struct wt_ledger_row *kernel,
+                         int64_t fresh_start_ns);
+int wt_ranks_pace_finish(struct wt_ranks *ranks);
+void wt_ranks_pace_fini(struct wt_rank_row *row);
 
 /* What to load a ledger with: fills `ranks`, which is all zero. */
 struct wt_ledger_observer wt_ranks_observer(struct wt_ranks *ranks);

@@ -137,6 +137,26 @@ int wt_ranks_spend_kernel(struct wt_ranks *ranks, struct wt_rank_row *row,
 	return count_kernel(ranks, row, kernel);
 }
 
+void wt_ranks_take_off(const struct wt_ranks *ranks, struct wt_rank_row *row,
+                       const struct wt_rank_launch *launch, int64_t kernel_id, double share)
+{
+	uint32_t at = wt_map_get(&row->kernel_at, (uint64_t)kernel_id);
+
+	for (size_t step = step_after(ranks, launch->fresh_start_ns);
+	     row->spent_ns && step < ranks->step_count; step++) {
+		int64_t from_ns = launch->fresh_start_ns, to_ns = launch->end_ns;
+
+		if (!cut(ranks, step, &from_ns, &to_ns))
+			break;
+		row->spent_ns[step][WT_LATE_KERNELS] -=
+		        (int64_t)(share * (double)(to_ns - from_ns));
+	}
+	if (at != WT_MAP_NONE && launch->start_ns >= ranks->steps_ns[0] &&
+	    launch->start_ns < ranks->steps_ns[ranks->step_count])
+		row->kernels_in_steps[at].time_ns -=
+		        (int64_t)(share * (double)(launch->end_ns - launch->start_ns));
+}
+
 static int load_pageable(struct wt_ranks *ranks, int64_t device_id)
 {
 	size_t count = 0;

@@ -109,7 +109,8 @@ static void profiled_side(const struct sums *sums, const struct wt_profiled_cloc
 	                     .tensor_share = -1,
 	                     .dram_bytes_per_ns = -1,
 	                     .clock_mhz = -1,
-	                     .issue_share = -1};
+	                     .issue_share = -1,
+	                     .measured = {.evidence = WT_EVIDENCE_PROFILED}};
 	if (!ret->is_there || !(cycles > 0))
 		return;
 	ret->is_measured = true;
@@ -301,6 +302,27 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 	return wt_store_check(run, code);
 }
 
+/* Rule 5 of analysis/evidence.h: of a collective, the model and `comm` stand, beside others too. */
+static void leave_to_model(struct side *side)
+{
+	static const char reason[] = "a collective: SMs that it leaves idle are no idle time of it";
+
+	*side = (struct side){.is_there = side->is_there,
+	                      .reason = reason,
+	                      .launches = side->launches,
+	                      .time_ns = side->time_ns,
+	                      .joint_time_ns = side->joint_time_ns,
+	                      .joint_active_sms = -1,
+	                      .joint_error_sms = -1,
+	                      .warps_per_sm = -1,
+	                      .tensor_share = -1,
+	                      .dram_bytes_per_ns = -1,
+	                      .clock_mhz = -1,
+	                      .issue_share = -1,
+	                      .bound_reason = reason,
+	                      .measured = {.evidence = side->measured.evidence}};
+}
+
 static int write_config(struct wt_run *run, const struct wt_config *config, struct side *sampled,
                         struct side *profiled)
 {
@@ -313,6 +335,10 @@ static int write_config(struct wt_run *run, const struct wt_config *config, stru
 	classify(profiled, device);
 	lend_class(sampled, profiled);
 	lend_class(profiled, sampled);
+	if (config->sweep.is_collective) {
+		leave_to_model(sampled);
+		leave_to_model(profiled);
+	}
 	used = wt_evidence_choose(sampled->is_measured ? &sampled->measured : NULL,
 	                          profiled->is_measured ? &profiled->measured : NULL,
 	                          device->sm_count, &do_disagree);

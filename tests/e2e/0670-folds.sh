@@ -40,6 +40,21 @@ cp "$run" "$work/again.db"
 "$wavetap" analyze -r "$work/again.db" --csv >"$work/out" 2>&1
 is "$?|$(grep '^measured,' "$work/out" | cut -d, -f3)" "0|0" "analyze derives the same"
 
+# Were one of them a collective, nothing that it leaves idle would be measured idle time of it.
+collective=$(sql "SELECT kernel_id FROM measured JOIN config USING (config_id) WHERE is_used AND straggle_sms > 0 ORDER BY config_id LIMIT 1")
+sqlite3 -batch "$work/again.db" "UPDATE kernel SET name = 'ncclDevKernel_AllReduce_Sum_f32_RING_LL' WHERE kernel_id = $collective"
+"$wavetap" analyze -r "$work/again.db" --csv >"$work/out" 2>&1
+is "$?|$(sqlite3 "$work/again.db" "SELECT count(*) > 0, sum(is_used), count(straggle_sms), count(joint_active_sms), min(reason LIKE 'a collective%')
+  FROM measured JOIN config USING (config_id) WHERE kernel_id = $collective")" "0|1|0|0|0|1" "a collective: nothing of it is measured"
+is "$(sqlite3 "$work/again.db" "SELECT idle_sm_ns, measured_sm_ns, straggle_sm_ns IS NULL, evidence FROM kernel_idle
+  WHERE kernel_id = $collective")" "0|0|1|model" "its idle time is not measured"
+is "$(sqlite3 "$work/again.db" "SELECT count(*) FROM measured_profile JOIN config USING (config_id) WHERE kernel_id = $collective")" 0 \
+  "nor a profile"
+"$wavetap" ledger --all -r "$work/again.db" --json >"$work/ledger.json"
+is "$(sqlite3 -batch :memory: "SELECT sum(value ->> 'residual_sm_ns')
+  FROM json_each(CAST(readfile('$work/ledger.json') AS TEXT), '\$.devices')")" 0 "and the ledger sums"
+ok "show says why" sh -c "'$wavetap' show -r '$work/again.db' nccl | grep -q 'a collective: SMs that it leaves idle'"
+
 # ---- once raw samples are gone the means of the least and the most active SM are the same, from sums
 extremes() { # FILE: means of the whole run
   "$wavetap" sms --all --json -r "$1" >"$work/sms.json" 2>"$work/err" &&
@@ -55,6 +70,8 @@ sqlite3 -batch "$work/few.db" "$(for c in busy_ns extremes_ns min_share_ns max_s
   PRAGMA user_version = 3"
 is "$(extremes "$work/few.db" "lo IS NULL, mid > 0, hi IS NULL")" "1|1|1" "a file of version 3 does not know them"
 ok "check knows version 3: $(cat "$work/err")" "$wavetap" check "$work/few.db"
+sqlite3 -batch "$work/few.db" "DROP VIEW kernel_idle; DROP VIEW config_idle; $(for c in issue_share bound_reason class_wave_sms; do
+  echo "ALTER TABLE measured DROP COLUMN $c;"; done)"
 "$wavetap" analyze -r "$work/few.db" >"$work/out" 2>&1
 is "$?|$(sqlite3 -batch "$work/few.db" "PRAGMA user_version; SELECT count(busy_ns) FROM sm_bucket" | tr '\n' ' ')" "0|4 0 " "analyze makes it one of version 4"
 is "$(extremes "$work/few.db" "lo IS NULL, mid > 0, hi IS NULL")" "1|1|1" "which does not know them either"

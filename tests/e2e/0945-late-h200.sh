@@ -1,6 +1,7 @@
 #!/bin/sh
 # Two ranks on two H200s, recorded by tests/gpu/run.sh two-gpus: rank 1 was late by 2 ms a step, phase by phase for another
-# reason. `wavetap ranks` of each phase must say so; what collectives leave idle is no underfill.
+# reason. `wavetap ranks` of each phase must say so, and how much it was, within 40 % of what the program measured; what
+# collectives leave idle is no underfill.
 . "$top_srcdir/tests/e2e/lib.sh"
 
 recorded=$top_srcdir/tests/data
@@ -25,9 +26,10 @@ for work_of in ddp fsdp; do
     "1|0" "$work_of: idle beside collectives apart"
   start_ns=$(json "$work/ledger.json" "SELECT j ->> '\$.window.start_ns' FROM d")
   sed 's/^PHASE //' "$recorded/h200x2-late-$work_of.phases" | tr '\n' ',' | sed 's/^/[/; s/,$/]/' >"$work/phases.json"
-  json "$work/phases.json" "SELECT value ->> 'phase', max(value ->> 'from_ns') - $start_ns, min(value ->> 'to_ns') - $start_ns
+  json "$work/phases.json" "SELECT value ->> 'phase', max(value ->> 'from_ns') - $start_ns, min(value ->> 'to_ns') - $start_ns,
+      sum(iif(value ->> 'rank' = 1, 1, -1) * (value ->> 'late_ns')) / max(value ->> 'steps')
     FROM d, json_each(j) GROUP BY 1" >"$work/phases"
-  while IFS='|' read -r phase from_ns to_ns; do
+  while IFS='|' read -r phase from_ns to_ns planted_ns; do
     case $phase in
       sleep) cause=host ;;
       kernel) cause=kernels ;;
@@ -37,6 +39,10 @@ for work_of in ddp fsdp; do
     "$wavetap" ranks -r "$run" --from "${from_ns}ns" --to "${to_ns}ns" --json >"$work/ranks.json"
     is "$(json "$work/ranks.json" "SELECT value ->> 'rank', value ->> 'cause' FROM d, json_each(j, '\$.late')
       ORDER BY value ->> 'waited_ns' DESC LIMIT 1")" "1|$cause" "$work_of, $phase: rank 1, because of $cause"
+    more_ns=$(json "$work/ranks.json" "SELECT (value ->> '\$.excess_ns.$cause') / (value ->> 'steps') FROM d, json_each(j, '\$.late')
+      WHERE value ->> 'rank' = 1")
+    ok "$work_of, $phase: $more_ns ns a step more of it, $planted_ns planted" \
+      test $((more_ns * 10)) -ge $((planted_ns * 6)) -a $((more_ns * 10)) -le $((planted_ns * 14))
   done <"$work/phases"
 done
 done_testing

@@ -12,6 +12,7 @@
 #                            after the start; what is left out is reported as skipped
 #   WAVETAP_GPU_KEEP_RUNS=1  put the run files into logs.tar.gz, too
 #   WAVETAP_GPU_RECORD       the recordings that `record` makes, by name; default all
+#   WAVETAP_GPU_TWO          parts of two-gpus; default "ddp fsdp sampled"
 #   WAVETAP_GPU_TWO_STEPS    steps of each phase of two-gpus; default 24
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #

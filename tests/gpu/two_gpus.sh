@@ -7,7 +7,8 @@ TORCH_SYMM_MEM_DISABLE_MULTICAST=1
 NVSHMEM_DISABLE_NVLS=1
 export NCCL_NVLS_ENABLE TORCH_SYMM_MEM_DISABLE_MULTICAST NVSHMEM_DISABLE_NVLS
 
-# Two ranks on two GPUs, one of them late in three ways: data parallel, fully sharded, and once with both devices sampled.
+# Two ranks on two GPUs, one of them late in three ways: data parallel, fully sharded, and once with both devices sampled;
+# or what of these WAVETAP_GPU_TWO names.
 section_two_gpus() {
   if test "$(find /dev -maxdepth 1 -name 'nvidia[0-9]*' | wc -l)" -lt 2; then
     report two-gpus - skip 'needs two GPUs'
@@ -15,10 +16,13 @@ section_two_gpus() {
   fi
   two_table=$work/two-gpus.md
   recordings=$(mktemp -d "$work/two-gpus.XXXXXX") || return
-  for training in ddp fsdp; do
-    two_gpus_pair "$training"
+  for part in ${WAVETAP_GPU_TWO:-ddp fsdp sampled}; do
+    case $part in
+      ddp | fsdp) two_gpus_pair "$part" ;;
+      sampled) two_gpus_sampled ddp ;;
+      *) report two-gpus - FAIL "no part $part; there are: ddp fsdp sampled" ;;
+    esac
   done
-  two_gpus_sampled ddp
   test ! -e "$two_table" || cat "$two_table"
   if test -n "${OUT:-}"; then
     mkdir -p "$OUT/recordings" && cp "$recordings"/* "$OUT/recordings/"
@@ -34,10 +38,14 @@ run_two() {
     --steps "${WAVETAP_GPU_TWO_STEPS:-24}"
 }
 
-# two_gpus_judge TRAINING MODE LOG BARE: what wavetap says of a finished run.
+# two_gpus_judge TRAINING MODE LOG BARE: what wavetap says of a finished run, beside one without wavetap, if there was one.
 two_gpus_judge() {
-  judge two-gpus "$2" "$1: same as bare" "$3.same" "$python" "$here/two_gpus_check.py" same "$4.out" "$3.out"
-  cat "$3.same.txt"
+  if test -e "$4.out"; then
+    judge two-gpus "$2" "$1: same as bare" "$3.same" "$python" "$here/two_gpus_check.py" same "$4.out" "$3.out"
+    cat "$3.same.txt"
+  else
+    report two-gpus "$2" skip "$1: same as bare: not run without wavetap"
+  fi
   judge two-gpus "$2" "$1: loss" "$3.loss" "$python" "$here/reconcile.py" "$3.d"
   judge two-gpus "$2" "$1: late" "$3.late" "$python" "$here/two_gpus_check.py" late "$build/wavetap" "$3.out" "$3.d" \
     --table "$two_table" --label "$1, $2"
@@ -88,6 +96,5 @@ two_gpus_sampled() {
   ended two-gpus run "$log" "$rc" || return
   judge two-gpus run "$1: samples" "$log.samples" "$python" "$here/two_gpus_check.py" samplers "$log.d"
   cat "$log.samples.txt"
-  test -e "$work/two-gpus-$1-bare.out" || return
   two_gpus_judge "$1" run "$log" "$work/two-gpus-$1-bare"
 }

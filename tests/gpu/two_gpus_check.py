@@ -94,7 +94,7 @@ def judge_phase(name, ranks, answer, usual):
     each_ns = more_ns(answer, cause, steps)
     if expected and usual:
       each_ns -= more_ns(usual, cause, steps)
-    cells += [f"rank {found['rank']}", str(found["cause"]), f"{each_ns / 1e6:.3f}", 
+    cells += [f"rank {found['rank']}", str(found["cause"]), f"{each_ns / 1e6:.3f}",
               f"{late_steps} of {of if found['steps'] is not None else steps}"]
     if expected:
       if found["rank"] != LATE_RANK:
@@ -155,7 +155,7 @@ def late(arguments):
 BESIDE = """
   WITH k AS (SELECT e.process_id AS p, c.device_id AS d, e.start_ns AS a, e.end_ns AS b, name LIKE '%nccl%' AS is_comm
     FROM kernel_exec e JOIN config c USING (config_id) JOIN kernel USING (kernel_id) WHERE e.end_ns > e.start_ns
-      AND e.end_ns > ?1 AND e.start_ns < ?2),
+      AND e.end_ns > ? AND e.start_ns < ?),
   comm AS (SELECT * FROM k WHERE is_comm)
   SELECT comm.d, count(*), sum(min(k.b, comm.b) - max(k.a, comm.a)) FROM comm JOIN k ON k.d = comm.d AND NOT k.is_comm
     AND k.a < comm.b AND k.b > comm.a GROUP BY 1 ORDER BY 1"""
@@ -223,7 +223,7 @@ def samplers(arguments):
                             " WHERE samples_stored > 0 ORDER BY device_id").fetchall()
   used = [row[0] for row in connection.execute("SELECT DISTINCT device_id FROM process_gpu ORDER BY 1")]
   for device, stored, dropped, overflows in rows:
-    mean = connection.execute("SELECT avg(active_avg) FROM sm_active WHERE device_id = ?1", (device,)).fetchone()[0]
+    mean = connection.execute("SELECT avg(active_avg) FROM sm_active WHERE device_id = ?", (device,)).fetchone()[0]
     print(f"device {device}: {stored} samples, {dropped} dropped, {overflows} overflows, SM activity "
           + ("not known" if mean is None else f"{100 * mean:.1f} %"))
   devices = sorted({row[0] for row in rows})

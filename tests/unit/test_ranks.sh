@@ -74,6 +74,41 @@ done
 fails 3 "wavetap: --kernel: all kernels of a device share its SMs; show and top select kernels" sms -r "$hand" --kernel half
 fails 3 "wavetap: --kernel: all kernels of a device share its SMs; top --group rank and gaps select kernels" ranks -r "$hand" --kernel half
 
+# ---- kernels beside collectives, by hand. In us, on rank 0, alone: work 100 and 100, other 10; beside its collective from 400
+# on: work of 120 that begins before it and of 150, both at 100; other of 60, at half of that; gelu of 70, which is alone on
+# rank 1 only, in 50. So 490 of the 610 that they took. Rank 1, all alone: 100 + 100 + 10 + 50, and slow, 300: 560.
+pace=$work/pace.db
+sqlite3 -batch "$pace" <"$top_srcdir/schema/schema.sql" >/dev/null
+sqlite3 -batch "$pace" <<'SQL'
+INSERT INTO meta VALUES ('run_id','pace'),('run_key','k'),('name','pace'),('created_ns','1'),('hostname','h'),('wavetap_version','0');
+INSERT INTO proc (process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid, hostname, boot_id, executable, command, rank, created_ns,
+  armed_ns, first_ns, last_ns, state, capture, reason, reason_detail, library_version, launches_attempted, launches_stored, launches_linked,
+  kernels_seen, kernels_stored) SELECT 1 + value, CAST('x' || value AS BLOB), 7 + value, 1, 1, 1, 0, 'h', 'b', '/a', 'a', value, 1, 1, 1000000,
+  1800000, 'finished', 2, 0, 0, '0', 8, 8, 8, 8, 8 FROM json_each('[0,1]');
+INSERT INTO gpu SELECT 1 + value, CAST('g' || value AS BLOB), 'Hundred', 9, 0, 100, 32, 2048, 32, 1024, 65536, 65536, 100000, 49152, 100000,
+  1024, 1, 1, 1, 1, 1, 1, '0000:00:00' FROM json_each('[0,1]');
+INSERT INTO kernel VALUES (1,'work'),(2,'other'),(3,'gelu'),(4,'slow'),(5,'ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)');
+INSERT INTO config SELECT value * 10 + kernel_id, kernel_id, 1 + value, b,1,1, 128,1,1, 0,0,0, 32,0,0, 0,0, 100, b, 8, 800, 0.5, 'warps',
+  b / 800.0, b / 100.0, 0, 0, NULL FROM (SELECT kernel_id, iif(kernel_id = 5, 10, 800) AS b FROM kernel), json_each('[0,1]');
+INSERT INTO kernel_exec (process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id, launch_seq, link, underfill_sm_ns,
+  wave_sm_ns, wave_max_sm_ns) SELECT 1 + (value ->> 0), (value ->> 0) * 10 + (value ->> 1), 1000000 + (value ->> 2) * 1000,
+  1000000 + (value ->> 3) * 1000, 1, iif(value ->> 1 = 5, 8, 7), key, key, 1, 0, 0, 0
+  FROM json_each('[[0,1,0,100],[0,1,100,200],[0,2,200,210],[0,1,310,430],[0,5,400,800],[0,1,450,600],[0,2,600,660],[0,3,660,730],
+    [1,1,0,100],[1,1,100,200],[1,2,200,210],[1,3,210,260],[1,4,300,600],[1,5,650,800]]');
+INSERT INTO config_stat SELECT process_id, config_id, 0, count(*), sum(end_ns - start_ns), min(end_ns - start_ns), max(end_ns - start_ns),
+  0, 0, 0, 0, 0, min(start_ns), max(end_ns), 0, 0, 0, 0, 0, 0, 0 FROM kernel_exec GROUP BY 1, 2;
+SQL
+"$wavetap" ranks --all -r "$pace" --json >"$work/ranks.json" 2>"$work/err"
+late() {
+  field "$work/ranks.json" "\$.late[0].$1"
+}
+is "$(late rank) $(late cause) $(late excess_ns.kernels) $(late kernel) $(late kernel_excess_ns)$(cat "$work/err")" \
+  "1 kernels 70000 slow 300000" "kernels that a collective holds up count at their own pace"
+is "$(late excess_error_ns.kernels)" "" "one stretch: no error is known"
+sqlite3 -batch "$pace" "UPDATE kernel SET name = 'gemm' WHERE kernel_id = 5"
+"$wavetap" ranks --all -r "$pace" --json >"$work/ranks.json"
+is "$(field "$work/ranks.json" '$.reason.late')" "not all ran collectives (NCCL, NVSHMEM)" "without collectives nothing is told"
+
 # ---- two ranks on two H200s
 run=$work/ddp.db
 "$wavetap" import -o "$run" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" \

@@ -116,6 +116,35 @@ static void test_late(void)
 	ok(late.steps == 0 && late.cause == -1, "nobody is late: no cause");
 }
 
+/* Twelve steps, all late; host and copies have more on the mean, but only one of them steadily. */
+static void test_late_error(void)
+{
+	int64_t late_ns[2 * 12] = {0};
+	int64_t spent_ns[2 * 12][WT_LATE_MAX] = {{0}};
+	const struct wt_late_query query = {2, 12, late_ns,
+	                                    (const int64_t(*)[WT_LATE_MAX])spent_ns};
+	struct wt_late late;
+
+	for (int step = 0; step < 12; step++) {
+		late_ns[12 + step] = 100;
+		spent_ns[12 + step][WT_GAP_HOST] = step % 2 ? 5000 : 0;
+		spent_ns[step][WT_GAP_HOST] = step % 2 ? 0 : 4000;
+		spent_ns[12 + step][WT_LATE_COPY_PAGEABLE] = 300 + step % 2;
+	}
+	wt_late_judge(&query, 1, &late);
+	/* Host +5000 and -4000 in turn: sum 6000, deviation 4700, twice the error 2 * 4700 * sqrt(12) = 32563. */
+	is_i64(late.excess_ns[WT_GAP_HOST], 6000, "host: more, altogether");
+	is_i64(late.error_ns[WT_GAP_HOST], 32563, "but now more, now less");
+	is_i64(late.excess_ns[WT_LATE_COPY_PAGEABLE], 3606, "copies: less of it, but always");
+	ok(late.cause == WT_LATE_COPY_PAGEABLE, "they are the cause");
+	memset(spent_ns, 0, sizeof(spent_ns));
+	for (int step = 0; step < 12; step++)
+		spent_ns[12 + step][WT_GAP_HOST] = step == 5 ? 900 : 0;
+	wt_late_judge(&query, 1, &late);
+	ok(late.excess_ns[WT_GAP_HOST] == 900 && late.cause == -1,
+	   "once in twelve steps: no cause");
+}
+
 static int64_t below(int64_t n)
 {
 	return rand() % n;
@@ -178,6 +207,7 @@ int main(void)
 	test_two();
 	test_refused();
 	test_late();
+	test_late_error();
 	for (unsigned int seed = 1; seed <= 2000; seed++)
 		wrong += !random_job(seed);
 	is_i64(wrong, 0, "2000 random jobs");
