@@ -45,8 +45,8 @@ int wt_fold_create(const struct wt_fold_options *options, struct wt_fold **ret_f
 	fold->rows = fold->options;
 	fold->finer = 1;
 	err = fold_normal_init(&fold->normal, FOLD_RHS_COUNT);
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++)
-		err = fold_normal_init(&fold->channels[i], 1);
+	for (int i = 0; i < FOLD_SOLVED_CHANNELS && !err; i++)
+		err = fold_normal_init(&fold->channels[i], i ? 1 : FOLD_SOLVED_CHANNELS);
 	if (!err)
 		err = fold_blocks_init(&fold->blocks);
 	if (err) {
@@ -79,7 +79,7 @@ void wt_fold_destroy(struct wt_fold *fold)
 	fold_row_fini(&fold->row_before);
 	fold_row_fini(&fold->row_after);
 	fold_normal_fini(&fold->normal);
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+	for (int i = 0; i < FOLD_SOLVED_CHANNELS; i++)
 		fold_normal_fini(&fold->channels[i]);
 	fold_solution_fini(&fold->solution);
 	free(fold);
@@ -121,7 +121,7 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 	first = fold_normal_grow(&fold->normal, bins);
 	if (first == FOLD_NONE)
 		return -ENOMEM;
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+	for (int i = 0; i < FOLD_SOLVED_CHANNELS; i++)
 		if (fold_normal_grow(&fold->channels[i], bins) == FOLD_NONE)
 			return -ENOMEM;
 	for (uint32_t i = 0; i < bins; i++)
@@ -241,6 +241,43 @@ static void count_sample(struct wt_fold *fold, const struct wt_fold_sample *samp
 	}
 }
 
+static uint32_t channels_of(const struct wt_fold_sample *sample)
+{
+	uint32_t channels = 0;
+
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+		channels |= sample->mean[i] >= 0 ? UINT32_C(1) << i : 0;
+	return channels;
+}
+
+/* To the matrix that its channels share, or to one of each. One that there is no room for has 0 in rhs. */
+static int add_channels(struct wt_fold *fold, const struct wt_fold_sample *sample, double *rhs)
+{
+	uint32_t channels = channels_of(sample);
+	bool is_together;
+	int err = 0;
+
+	if (!channels || !fold->row.count)
+		return 0;
+	if (!fold->together)
+		fold->together = channels;
+	is_together = channels == fold->together;
+	for (int i = is_together ? 0 : 1; i < (is_together ? 1 : FOLD_SOLVED_CHANNELS); i++) {
+		if (i && !(channels >> i & 1))
+			continue;
+		err = fold_normal_add(&fold->channels[i], &fold->row, &rhs[i], fold->is_full);
+		if (err && err != -ENOSPC)
+			return err;
+		fold->channel_busy[i] += !err;
+		for (int k = 1; k < FOLD_SOLVED_CHANNELS; k++) {
+			if (err && (k == i || !i))
+				rhs[k] = 0;
+			fold->together_square[k] += i ? 0 : rhs[k] * rhs[k];
+		}
+	}
+	return 0;
+}
+
 /* Adds the row to the normal equations; -ENOSPC: not, since there is no room. */
 static int add_row(struct wt_fold *fold, const struct wt_fold_sample *sample)
 {
@@ -257,28 +294,11 @@ static int add_row(struct wt_fold *fold, const struct wt_fold_sample *sample)
 		rhs[FOLD_RHS_PROBE + i] = signs >> i & 1 ? 1 : -1;
 	if (sample->mean[WT_FOLD_ACTIVE] >= 0)
 		err = fold_normal_add(&fold->normal, &fold->row, rhs, fold->is_full);
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++) {
-		if (!(sample->mean[i] >= 0) || !fold->row.count)
-			continue;
-		err = fold_normal_add(&fold->channels[i], &fold->row, &rhs[i], fold->is_full);
-		if (!err) {
-			fold->channel_busy[i]++;
-		} else if (err == -ENOSPC) { /* without it, then */
-			rhs[i] = 0;
-			err = 0;
-		}
-	}
+	if (!err)
+		err = add_channels(fold, sample, rhs);
 	if (!err)
 		count_sample(fold, sample, rhs, length_ns);
 	return err;
-}
-
-static bool has_channel(const struct wt_fold_sample *sample)
-{
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
-		if (sample->mean[i] >= 0)
-			return true;
-	return false;
 }
 
 /* do_add, do_look: the first stretches are added, and looked back at once there is a solution. */
@@ -290,7 +310,7 @@ static int one_sample(struct wt_fold *fold, const struct wt_fold_sample *sample,
 	                         sample->start_ns + fold->offset_ns,
 	                         sample->end_ns + fold->offset_ns, &positions[0]);
 	bool is_good = sample->mean[WT_FOLD_ACTIVE] >= 0 && fold->row.is_whole;
-	bool is_of_use = fold->row.is_whole && (is_good || has_channel(sample));
+	bool is_of_use = fold->row.is_whole && (is_good || channels_of(sample));
 
 	if (!err && do_add) {
 		err = is_of_use ? add_row(fold, sample) : -ENOSPC;
@@ -342,7 +362,7 @@ static int merge_bins(struct wt_fold *fold, int64_t rows, uint32_t finer)
 			fold->owner[first + bin] = owner;
 	}
 	err = fold_normal_merge(&fold->normal, map, next);
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++)
+	for (int i = 0; i < FOLD_SOLVED_CHANNELS && !err; i++)
 		err = fold_normal_merge(&fold->channels[i], map, next);
 	free(map);
 	return err ? err : fold_solution_make(fold, false);

@@ -218,8 +218,11 @@ struct wt_fold {
 	struct fold_segments segments;
 	struct fold_row row, row_before, row_after;
 	struct fold_normal normal;
-	struct fold_normal channels[FOLD_SOLVED_CHANNELS]; /* of samples that have it; not ACTIVE */
-	int64_t channel_busy[FOLD_SOLVED_CHANNELS];
+	/* Of samples that have it; [0], with all right-hand sides: of those that have all of `together`. */
+	struct fold_normal channels[FOLD_SOLVED_CHANNELS];
+	uint32_t
+	        together; /* channels of the first sample that had any, a bit each: one matrix for them */
+	int64_t channel_busy[FOLD_SOLVED_CHANNELS]; /* rows in them */
 	struct fold_solution solution;
 	uint32_t *owner; /* block of an unknown */
 	size_t owner_room;
@@ -241,6 +244,7 @@ struct wt_fold {
 	int64_t solve_at; /* samples */
 	double square[FOLD_SOLVED_CHANNELS]; /* of y */
 	double busy_square[FOLD_SOLVED_CHANNELS];
+	double together_square[FOLD_SOLVED_CHANNELS]; /* of that, what channels[0] has */
 	double active_sm_ns, sample_ns, cross, length_square; /* sums of y, len, y len, len^2 */
 	/* of the last solution */
 	double sigma[FOLD_SOLVED_CHANNELS];
@@ -270,6 +274,15 @@ size_t fold_all_bytes(const struct wt_fold *fold); /* of normal equations */
 
 /* Solves for all that is in `normal`; errors too if with_errors. 0 or -ENOMEM. */
 int fold_solution_make(struct wt_fold *fold, bool with_errors);
+
+/* The normal equations that tell a channel: those of `together`, or its own if these have more rows. */
+struct fold_channel {
+	const struct fold_normal *normal;
+	size_t rhs; /* of each unknown's normal->rhs_count */
+	int64_t busy;
+	double square; /* of y */
+};
+struct fold_channel fold_channel_of(const struct wt_fold *fold, int channel);
 void fold_solution_fini(struct fold_solution *solution);
 
 /* How many bins a kernel of this duration has. */

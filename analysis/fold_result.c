@@ -31,7 +31,7 @@ size_t fold_all_bytes(const struct wt_fold *fold)
 {
 	size_t bytes = fold_normal_bytes(&fold->normal);
 
-	for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++)
+	for (int i = 0; i < FOLD_SOLVED_CHANNELS; i++)
 		bytes += fold_normal_bytes(&fold->channels[i]);
 	return bytes;
 }
@@ -251,7 +251,8 @@ static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_
 static double seen_mean(const struct fold_block *block, const struct wt_fold *fold, int channel,
                         double *ret_share)
 {
-	const struct fold_normal *normal = channel ? &fold->channels[channel] : &fold->normal;
+	const struct fold_normal *normal =
+	        channel ? fold_channel_of(fold, channel).normal : &fold->normal;
 	double seen_ns = 0, all_ns = 0, sum = 0;
 
 	for (uint32_t u = block->first; u < block->first + block->bins; u++) {

@@ -75,15 +75,27 @@ static void warm_start(const struct fold_solution *old, const struct fold_soluti
 		x[solution->map[u]] = old_x ? old_x[old->map[u]] : 0;
 }
 
+struct fold_channel fold_channel_of(const struct wt_fold *fold, int channel)
+{
+	struct fold_channel own = {&fold->channels[channel], 0, fold->channel_busy[channel],
+	                           fold->busy_square[channel] - fold->together_square[channel]};
+	struct fold_channel together = {&fold->channels[0], (size_t)channel, fold->channel_busy[0],
+	                                fold->together_square[channel]};
+
+	return fold->together >> channel & 1 && together.busy >= own.busy ? together : own;
+}
+
 /* b of a channel, merged. */
 static void take_rhs(const struct wt_fold *fold, const struct fold_solution *solution, size_t which,
                      double *b)
 {
+	struct fold_channel from = {.normal = &fold->normal};
+
+	if (which != WT_FOLD_ACTIVE)
+		from = fold_channel_of(fold, (int)which);
 	memset(b, 0, solution->count * sizeof(*b));
 	for (size_t u = 0; u < solution->unknowns; u++)
-		b[solution->map[u]] += which == WT_FOLD_ACTIVE
-		                               ? fold->normal.rhs[u * FOLD_RHS_COUNT]
-		                               : fold->channels[which].rhs[u];
+		b[solution->map[u]] += from.normal->rhs[u * from.normal->rhs_count + from.rhs];
 }
 
 /*
@@ -180,6 +192,8 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 {
 	double *b = malloc((2 * solution->count + 1) * sizeof(*b));
 	double *x = calloc(solution->count + 1, sizeof(*x)), left = 0;
+	struct fold_channel from = {.busy = fold->busy,
+	                            .square = fold->busy_square[WT_FOLD_ACTIVE]};
 	size_t free_count = 0;
 	int err = b && x ? 0 : -ENOMEM;
 
@@ -194,13 +208,12 @@ static int solve_channel(struct wt_fold *fold, const struct fold_matrix *matrix,
 	if (!err)
 		err = fold_solve_bounded(matrix, b, INFINITY, tolerance, x);
 	if (!err) {
-		left = left_of(matrix, prior, b, x, fold->busy_square[channel],
-		               b + solution->count);
+		if (channel != WT_FOLD_ACTIVE)
+			from = fold_channel_of(fold, channel);
+		left = left_of(matrix, prior, b, x, from.square, b + solution->count);
 		for (size_t i = 0; i < solution->count; i++)
 			free_count += x[i] > 0;
-		fold->sigma[channel] = sigma_of(
-		        channel == WT_FOLD_ACTIVE ? fold->busy : fold->channel_busy[channel], left,
-		        free_count);
+		fold->sigma[channel] = sigma_of(from.busy, left, free_count);
 	}
 	if (!err && channel == WT_FOLD_ACTIVE)
 		explain(fold, solution, left);
@@ -321,7 +334,8 @@ static int solve_other(struct wt_fold *fold, double tolerance, struct fold_solut
 	int err = make_map(fold, fold->finer, &coarse);
 
 	if (!err)
-		err = fold_matrix_init(&matrix, &fold->channels[channel], coarse.map, coarse.count);
+		err = fold_matrix_init(&matrix, fold_channel_of(fold, channel).normal, coarse.map,
+		                       coarse.count);
 	if (!err) {
 		prior = malloc((coarse.count + 1) * sizeof(*prior));
 		err = prior ? 0 : -ENOMEM;
@@ -358,7 +372,7 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 	if (!err)
 		err = solve_channel(fold, &matrix, prior, tolerance, &solution, WT_FOLD_ACTIVE);
 	for (int channel = 1; !err && with_errors && channel < FOLD_SOLVED_CHANNELS; channel++)
-		if (fold->channel_busy[channel])
+		if (fold_channel_of(fold, channel).busy)
 			err = solve_other(fold, OTHER_TOLERANCE, &solution, channel);
 	if (fold->sigma[WT_FOLD_ACTIVE] < floor)
 		fold->sigma[WT_FOLD_ACTIVE] = floor;

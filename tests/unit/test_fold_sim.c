@@ -210,8 +210,65 @@ static void fixed_edges(uint64_t seed, double gap_ns, size_t bytes_max)
 	sim_free(&sim);
 }
 
+/*
+ * A few kernels at first, for which finer bins do; then hundreds of others, with bins as they are told: samples
+ * of all metrics tell of four channels, but of any two bins once.
+ */
+static void few_then_many(void)
+{
+	const struct wt_fold_options options = {.sm_count = 132, .ramp_ns = 650};
+	struct sim_outcome outcome;
+	double now_ns = 100000, sums[WT_FOLD_CLOCK] = {0};
+	struct wt_fold *fold;
+	struct fold_sim sim;
+	size_t coarse = 0;
+
+	sim_init(&sim, 310, 51);
+	sim.ramp_ns = 650;
+	sim.record_noise_ns = 32;
+	sim.sample_noise = 0.2;
+	for (size_t i = 0; i < 310; i++) {
+		sim_shape(&sim, i, 3 + (int)(i % 10));
+		sim.configs[i].active[0] *= 0.6;
+	}
+	for (int i = 0; i < 8000; i++)
+		now_ns = sim_launch(&sim, (size_t)i % 10, now_ns + 1650 + 100 * sim_uniform(&sim),
+		                    duration_ns((size_t)i % 10, 10, 5, 60));
+	for (int i = 0; i < 40000; i++) {
+		size_t config = 10 + (size_t)(sim_uniform(&sim) * 300);
+
+		now_ns = sim_launch(&sim, config, now_ns + 1000 + 100 * sim_uniform(&sim),
+		                    duration_ns(config - 10, 300, 6, 75));
+	}
+	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
+	for (size_t i = 0; i < sim.sample_count; i += 10)
+		for (int channel = WT_FOLD_ACTIVE + 1; channel < WT_FOLD_CLOCK; channel++)
+			sim.samples[i].mean[channel] =
+			        channel * 0.1 * sim.samples[i].mean[WT_FOLD_ACTIVE];
+	if (wt_fold_create(&options, &fold) || sim_fold(&sim, fold, PART) || wt_fold_solve(fold))
+		abort();
+	outcome = sim_look("few, then many", &sim, fold);
+	ok(outcome.summary.bytes < (size_t)150 << 20, "four channels have one matrix");
+	for (uint32_t i = 10; i < 310; i++) {
+		struct wt_fold_result result;
+
+		wt_fold_result(fold, i, &result);
+		coarse += result.bins < 3;
+		for (int channel = WT_FOLD_ACTIVE + 1; channel < WT_FOLD_CLOCK; channel++)
+			sums[channel] += result.mean[channel];
+		sums[WT_FOLD_ACTIVE] += result.active_sms;
+	}
+	for (int channel = WT_FOLD_ACTIVE + 1; channel < WT_FOLD_CLOCK; channel++)
+		is_near(sums[channel] / sums[WT_FOLD_ACTIVE], channel * 0.1, channel * 0.003,
+		        "each channel's means are its own");
+	is_i64((int64_t)coarse, 0, "all have their bins of 2 us");
+	wt_fold_destroy(fold);
+	sim_free(&sim);
+}
+
 int main(void)
 {
+	few_then_many();
 	random_order();
 	fixed_order();
 	periodic("periodic", 0, 0, false);
