@@ -87,32 +87,17 @@ void wt_fold_destroy(struct wt_fold *fold)
 
 /* ---- unknowns */
 
-/* Durations of kernels whose block has no unknowns yet. */
-void fold_tally(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		uint32_t config = kernels[i].config;
-		struct fold_block *block;
-
-		if (config >= fold->blocks.configs || fold->blocks.of_config[config] == FOLD_NONE)
-			continue;
-		block = &fold->blocks.all[fold->blocks.of_config[config]];
-		if (block->bins)
-			continue;
-		block->duration_ns += (double)(kernels[i].end_ns - kernels[i].start_ns);
-		block->durations++;
-	}
-}
-
 static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 {
 	struct fold_block *block = &fold->blocks.all[idx];
+	bool is_course = block->config != FOLD_NONE && !block->is_rest;
 	uint32_t bins = 1, first;
 	void *grown;
 
-	if (block->config != FOLD_NONE && block->durations && !fold->is_crowded)
-		bins = fold->finer *
-		       fold_bins(&fold->options, block->duration_ns / (double)block->durations);
+	if (!fold->is_crowded)
+		bins = fold_block_bins(&fold->options, block, 1);
+	if (!fold->is_crowded && is_course)
+		bins *= fold->finer;
 	grown = fold_room(fold->owner, &fold->owner_room, fold->normal.unknowns + bins,
 	                  sizeof(*fold->owner));
 	if (!grown)
@@ -200,7 +185,8 @@ static int look_back(struct wt_fold *fold, const struct wt_fold_sample *sample, 
 		return 0;
 	fold_normal_add_rhs(&fold->normal, &fold->row, FOLD_RHS_SHIFT,
 	                    (after - before) / (2.0 * FOLD_CHECK_NS));
-	fold_align_check(fold, (double[3]){sm_ns - before, sm_ns - now, sm_ns - after});
+	if (fold->row.is_alone || !fold->is_aligned_alone)
+		fold_align_check(fold, (double[3]){sm_ns - before, sm_ns - now, sm_ns - after});
 	for (size_t i = 0; i < fold->row.blocks; i++) {
 		struct fold_block *block = &fold->blocks.all[fold->row.block[i]];
 		double weight = fold->row.block_ns[i] / length_ns;
@@ -335,8 +321,8 @@ static int compare_rows(const void *left, const void *right)
 }
 
 /*
- * Blocks with at most so many rows have one unknown from now on; all others, for each of theirs, one of
- * `finer` that they had.
+ * Blocks with at most so many rows have one unknown from now on; all others, if they are of a course, for each
+ * of theirs, one of `finer` that they had.
  */
 static int merge_bins(struct wt_fold *fold, int64_t rows, uint32_t finer)
 {
@@ -350,14 +336,16 @@ static int merge_bins(struct wt_fold *fold, int64_t rows, uint32_t finer)
 		struct fold_block *block = &fold->blocks.all[owner];
 		uint32_t bins = block->bins, first = next;
 
+		uint32_t each = block->config != FOLD_NONE && !block->is_rest ? finer : 1;
+
 		if (block->rows <= rows)
 			block->bins = 1;
 		else if (bins > 1)
-			block->bins = bins / finer;
+			block->bins = bins / each;
 		block->first = first;
 		next += block->bins;
 		for (uint32_t bin = 0; bin < bins; bin++)
-			map[u++] = first + (block->bins > 1 ? bin / finer : 0);
+			map[u++] = first + (block->bins > 1 ? bin / each : 0);
 		for (uint32_t bin = 0; bin < block->bins; bin++)
 			fold->owner[first + bin] = owner;
 	}

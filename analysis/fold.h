@@ -19,8 +19,12 @@
  * No attribution where no offset fits.
  *
  * OVERLAP. Kernels that overlap by up to split_ns follow each other: cut in the middle. Where others
- * overlap, SMs are shared and sums mean nothing: such time has an unknown of its own for each set of
- * configurations ("joint"), and says nothing of each by itself.
+ * overlap, SMs are shared, an SM counts once, and sums mean nothing: such time has unknowns of its own for
+ * each set of configurations ("joint"), and says nothing of each by itself. What two keep active together
+ * has a course as well: bins by the time that they have run together, and by how far the first one was
+ * when the second began. A kernel that others disturbed has no course of its own any more: what it has to
+ * itself after that has bins by the time to its end. The offset comes from samples that saw none of this,
+ * where there are enough of them.
  *
  * RAMP. A recorded interval exceeds first block to last block by the device's launch and drain, in which
  * SMs are idle. Half of ramp_ns is taken off each end of a kernel, but a quarter of it at most, before
@@ -123,13 +127,14 @@ enum wt_fold_verdict {
 	WT_FOLD_FEW, /* the error is larger than a tenth of the SMs, for want of launches */
 	WT_FOLD_INSEPARABLE, /* the same, however many: it always meets the samples as others do */
 	WT_FOLD_JOINT, /* it hardly ran by itself */
+	WT_FOLD_BLURRED, /* the offset is not known well enough for so short a kernel */
 };
 
 struct wt_fold_result {
 	enum wt_fold_verdict verdict;
 	int64_t launches; /* that samples saw */
 	int64_t time_ns; /* of them, by itself */
-	double active_sms, error_sms; /* mean over its duration; 95 of 100 are within the error */
+	double active_sms, error_sms; /* mean over that time; 95 of 100 are within the error */
 	double mean[WT_FOLD_CHANNELS],
 	        error[WT_FOLD_CHANNELS]; /* < 0: not known, like the clock's error. Of what samples tell:
 	                                  * as a share no channel is more certain than ACTIVE */

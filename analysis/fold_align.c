@@ -10,7 +10,9 @@
  * true offset stays: the sum over some widths decides.
  *
  * Along the run each sample's residual is also taken a little before and after the offset, by the
- * solution so far: a parabola through the three sums shows where the minimum went.
+ * solution so far: a parabola through the three sums shows where the minimum went. Where kernels overlap, the
+ * solution has a bias from what they do together: then what counts is how far the minimum went since the
+ * solution was made.
  *
  * BINS. What an unknown can't follow, an edge within a bin, averages out where kernels meet the samples
  * in ever other company. In a fixed order it doesn't: patterns that repeat every sample's length cancel
@@ -37,6 +39,13 @@
 #define NEARLY 1.05 /* residuals that don't tell two offsets apart */
 #define SPREAD_MAX 0.02 /* of SM-time: what two offsets may differ by and be the same */
 #define CHECK_ROWS 500
+#define ALONE_SHARE                                                                                \
+	0.05 /* of the time beside others, from which on samples without are looked for */
+#define ALONE_ROWS 400 /* of them */
+#define ALONE_LEAST 150
+#define ALONE_RARE 400 /* one in so many is worth it */
+#define ALONE_BYTES ((size_t)24 << 20)
+#define ALONE_MARGIN_NS 2000
 #define SHIFTS 3 /* bins, to either side */
 #define SHIFTED 2 /* residuals of those that are looked at, over the best one's */
 
@@ -344,32 +353,100 @@ static int choose_bins(struct fold_fit *fit)
 	return 0;
 }
 
+/* ---- overlap */
+
+/* Share of the time in which kernels ran beside each other, or were disturbed. */
+static double joint_share(const struct fold_fit *fit)
+{
+	const struct fold_blocks *blocks = &fit->fold->blocks;
+	double joint_ns = 0, all_ns = 0;
+
+	for (size_t i = 0; i < blocks->count; i++) {
+		all_ns += fit->block_ns[i];
+		if (blocks->all[i].config == FOLD_NONE || blocks->all[i].is_rest)
+			joint_ns += fit->block_ns[i];
+	}
+	return all_ns > 0 ? joint_ns / all_ns : 0;
+}
+
+/*
+ * What kernels do beside each other is known on average only, and that misfit moves the offset. So it is
+ * found again near by, from samples without, if there are enough.
+ */
+static int refine_alone(struct fold_fit *fit)
+{
+	struct wt_fold *fold = fit->fold;
+	struct candidate best = {.offset_ns = fold->offset_ns};
+	double sigma_ns = 0;
+	size_t rows;
+	int err = fold_fit_choose_alone(fit, fold->offset_ns, ALONE_MARGIN_NS, &rows);
+
+	if (err || rows < ALONE_LEAST)
+		return err;
+	err = fold_fit_phase(fit, FOLD_FIT_ROWS);
+	if (!err)
+		err = refine(fit, &best, ALONE_MARGIN_NS / 8, FINE_NS);
+	if (!err)
+		err = measure(fit, &best, &sigma_ns);
+	if (err || llabs(best.offset_ns - fold->offset_ns) > ALONE_MARGIN_NS ||
+	    sigma_ns >= fold->offset_sigma_ns)
+		return err;
+	fold->is_aligned_alone = true;
+	fold->offset_ns = fold->offset_min_ns = fold->offset_max_ns = best.offset_ns;
+	fold->offset_sigma_ns = sigma_ns;
+	return 0;
+}
+
+/*
+ * Are more of them worth waiting for? Not where hardly any overlap, or where all do. Clocks are near enough
+ * to count them by.
+ */
+static int wants_alone(const struct fold_fit *fit, size_t busy, bool *ret_wants)
+{
+	struct fold_fit alone = {.fold = fit->fold, .stride = 1, .width = 1};
+	size_t rows = 0;
+	int err;
+
+	*ret_wants = false;
+	if (joint_share(fit) < ALONE_SHARE || fit->fold->waiting_bytes > ALONE_BYTES)
+		return 0;
+	err = fold_fit_begin(&alone);
+	if (!err)
+		err = fold_fit_choose_alone(&alone, 0, ALONE_MARGIN_NS, &rows);
+	*ret_wants = rows < ALONE_ROWS && rows * ALONE_RARE > busy;
+	fold_fit_end(&alone);
+	return err;
+}
+
+static int align(struct fold_fit *fit)
+{
+	struct wt_fold *fold = fit->fold;
+	double share = joint_share(fit), left_out;
+	int err = find(fit);
+
+	left_out = 1 - (double)fit->columns / (double)(fit->wanted ? fit->wanted : 1);
+	left_out = fmax(left_out, 0) + share;
+	if (left_out > 0)
+		fold->offset_sigma_ns = hypot(fold->offset_sigma_ns, MISFIT_NS * left_out);
+	/* Ramps also tell time alone from time beside others: then they stay what they are. */
+	if (!err && fold->is_aligned)
+		err = share > ALONE_SHARE ? refine_alone(fit) : choose_bins(fit);
+	return err;
+}
+
 int fold_align(struct wt_fold *fold, bool must, size_t *ret_need)
 {
 	struct fold_fit fit = {.fold = fold, .stride = 1, .width = 1};
+	bool wants = false;
 	int err = fold_fit_begin(&fit);
-	double left_out, joint_ns = 0, all_ns = 0;
 
 	*ret_need = (size_t)((double)fit.wanted / FOLD_FIT_UNKNOWNS);
 	if (*ret_need > FOLD_FIT_ROWS)
 		*ret_need = FOLD_FIT_ROWS;
-	if (!err && !must && fit.row_count < *ret_need) {
-		fold_fit_end(&fit);
-		return 0;
-	}
-	if (!err)
-		err = find(&fit);
-	left_out = 1 - (double)fit.columns / (double)(fit.wanted ? fit.wanted : 1);
-	for (size_t i = 0; !err && i < fold->blocks.count; i++) {
-		all_ns += fit.block_ns[i];
-		joint_ns += fold->blocks.all[i].config == FOLD_NONE ? fit.block_ns[i] : 0;
-	}
-	if (all_ns > 0) /* joint time has no course either */
-		left_out = fmax(left_out, 0) + joint_ns / all_ns;
-	if (left_out > 0)
-		fold->offset_sigma_ns = hypot(fold->offset_sigma_ns, MISFIT_NS * left_out);
-	if (!err && fold->is_aligned)
-		err = choose_bins(&fit);
+	if (!err && !must && fit.row_count >= *ret_need)
+		err = wants_alone(&fit, fold->waiting_busy, &wants);
+	if (!err && (must || (fit.row_count >= *ret_need && !wants)))
+		err = align(&fit);
 	fold_fit_end(&fit);
 	return err;
 }
@@ -394,6 +471,12 @@ void fold_align_move(struct wt_fold *fold)
 	move_ns = FOLD_CHECK_NS * (square[0] - square[2]) / (2 * curve);
 	if (sigma_ns > FOLD_CHECK_NS / 4.0)
 		return; /* more of them will tell */
+	if (fold->is_aligned_alone) {
+		if (fold->is_new_solution)
+			fold->check_bias_ns = move_ns;
+		fold->is_new_solution = false;
+		move_ns -= fold->check_bias_ns;
+	}
 	if (fabs(move_ns) > FOLD_CHECK_NS)
 		move_ns = move_ns > 0 ? FOLD_CHECK_NS : -FOLD_CHECK_NS;
 	if (fabs(move_ns) > 3 * sigma_ns && fabs(move_ns) > STILL_NS) {

@@ -16,7 +16,17 @@ static bool is_active(const struct wt_fold *fold, const struct wt_fold_sample *s
 	return sample->mean[WT_FOLD_ACTIVE] > 0.005 * fold->options.sm_count;
 }
 
-/* Samples with activity, or beside one that has: silence tells as much. Evenly thinned. */
+/* With activity, or beside one that has: silence tells as much. */
+static bool is_telling(const struct wt_fold *fold, const struct fold_waiting *stretch, size_t i)
+{
+	const struct wt_fold_sample *sample = &stretch->samples[i];
+
+	return sample->mean[WT_FOLD_ACTIVE] >= 0 &&
+	       (is_active(fold, sample) || (i && is_active(fold, sample - 1)) ||
+	        (i + 1 < stretch->sample_count && is_active(fold, sample + 1)));
+}
+
+/* Evenly thinned. */
 static int choose_rows(struct fold_fit *fit)
 {
 	const struct wt_fold *fold = fit->fold;
@@ -27,13 +37,7 @@ static int choose_rows(struct fold_fit *fit)
 			const struct fold_waiting *stretch = &fold->waiting[s];
 
 			for (size_t i = 0; i < stretch->sample_count; i++) {
-				const struct wt_fold_sample *sample = &stretch->samples[i];
-
-				if (sample->mean[WT_FOLD_ACTIVE] < 0 ||
-				    !(is_active(fold, sample) ||
-				      (i && is_active(fold, sample - 1)) ||
-				      (i + 1 < stretch->sample_count &&
-				       is_active(fold, sample + 1))))
+				if (!is_telling(fold, stretch, i))
 					continue;
 				if (pass && count * FOLD_FIT_ROWS / active !=
 				                    (count + 1) * FOLD_FIT_ROWS / active)
@@ -51,6 +55,44 @@ static int choose_rows(struct fold_fit *fit)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static int choose_alone_of(struct fold_fit *fit, uint32_t stretch, int64_t offset_ns,
+                           int64_t margin_ns)
+{
+	const struct wt_fold *fold = fit->fold;
+	const struct fold_waiting *waiting = &fold->waiting[stretch];
+	size_t position = 0;
+
+	for (uint32_t i = 0; i < waiting->sample_count; i++) {
+		const struct wt_fold_sample *sample = &waiting->samples[i];
+
+		if (!is_telling(fold, waiting, i) || fit->row_count == FOLD_FIT_ROWS)
+			continue;
+		if (fold_row_build(&fit->row, &fit->segments[stretch], &fold->blocks, fit->places,
+		                   sample->start_ns + offset_ns - margin_ns,
+		                   sample->end_ns + offset_ns + margin_ns, &position))
+			return -ENOMEM;
+		if (fit->row.is_alone)
+			fit->rows[fit->row_count++] = (struct fold_fit_row){stretch, i};
+	}
+	return 0;
+}
+
+int fold_fit_choose_alone(struct fold_fit *fit, int64_t offset_ns, int64_t margin_ns,
+                          size_t *ret_rows)
+{
+	const struct fold_blocks *blocks = &fit->fold->blocks;
+	int err = 0;
+
+	fit->row_count = 0;
+	for (size_t s = 0; s < fit->fold->waiting_count && !err; s++)
+		err = choose_alone_of(fit, (uint32_t)s, offset_ns, margin_ns);
+	for (size_t i = 0; i < blocks->count; i++)
+		if (blocks->all[i].config == FOLD_NONE)
+			fit->block_ns[i] = 0;
+	*ret_rows = fit->row_count;
+	return err;
 }
 
 struct ranked {
@@ -84,19 +126,15 @@ static void share_unknowns(struct fold_fit *fit, const struct ranked *ranked, si
 	size_t used = 1, own = 0;
 	uint32_t next = 1;
 
-	for (; own < blocks->count && used < budget; own++, used++)
+	for (; own < blocks->count && used < budget && ranked[own].ns > 0; own++, used++)
 		fit->places[ranked[own].block].bins = 1;
 	fit->wanted = 1;
 	for (size_t i = 0; i < blocks->count; i++) {
 		const struct fold_block *block = &blocks->all[ranked[i].block];
 		struct fold_place *place = &fit->places[ranked[i].block];
-		uint32_t bins = 1;
+		uint32_t bins = fold_block_bins(&fit->fold->options, block, fit->width);
 
-		if (block->config != FOLD_NONE && block->durations)
-			bins = fold_bins(&fit->fold->options, block->duration_ns /
-			                                              (double)block->durations /
-			                                              fit->width);
-		fit->wanted += bins;
+		fit->wanted += ranked[i].ns > 0 ? bins : 0;
 		if (i >= own) { /* the rest shares unknown 0 */
 			*place = (struct fold_place){0, 1};
 			continue;
@@ -155,8 +193,9 @@ int fold_fit_begin(struct fold_fit *fit)
 	if (err)
 		return err;
 	for (size_t i = 0; i < fold->blocks.count; i++) { /* earlier tries */
-		fold->blocks.all[i].duration_ns = 0;
-		fold->blocks.all[i].durations = 0;
+		fold->blocks.all[i].duration_ns = fold->blocks.all[i].alone_ns = 0;
+		fold->blocks.all[i].durations = fold->blocks.all[i].alones = 0;
+		fold->blocks.all[i].alone_busy_ns = 0;
 	}
 	for (size_t s = 0; s < fold->waiting_count; s++)
 		fold_tally(fold, fold->waiting[s].kernels, fold->waiting[s].kernel_count);

@@ -36,6 +36,12 @@ struct fold_fit {
 /* From what waits in fit->fold; to be ended in any case. 0 or -ENOMEM, as all of these. */
 int fold_fit_begin(struct fold_fit *fit);
 void fold_fit_end(struct fold_fit *fit);
+/*
+ * From now on only samples that, give or take margin_ns of the offset, saw no kernels beside each other; the fit
+ * is of what is left. *ret_rows: how many there are.
+ */
+int fold_fit_choose_alone(struct fold_fit *fit, int64_t offset_ns, int64_t margin_ns,
+                          size_t *ret_rows);
 /* For trials of about so many rows: a quarter as many unknowns. */
 int fold_fit_phase(struct fold_fit *fit, size_t rows);
 /* The sum of squares that the best fit leaves; the fit is in x. */

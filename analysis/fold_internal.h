@@ -1,7 +1,9 @@
 /*
  * fold_internal.h - the parts of folding (fold.h) and what they share.
  *
- *   fold_rows.c     kernels -> segments of time, each with a block of unknowns; a sample -> a row
+ *   fold_blocks.c   blocks of unknowns: of configurations, and of sets that run together
+ *   fold_segments.c kernels -> segments of time, each with a block
+ *   fold_rows.c     a sample -> a row
  *   fold_normal.c   rows -> normal equations, sparse, growing
  *   fold_matrix.c   normal equations -> compressed rows, with bins merged where data are few
  *   fold_solve.c    non-negative least squares, and many right-hand sides at once
@@ -31,17 +33,26 @@ enum {
 	FOLD_RHS_COUNT = FOLD_RHS_PROBE + FOLD_PROBES
 };
 
-/* ---- fold_rows.c */
+/* ---- fold_blocks.c */
 
-/* A configuration, or a set of them that ran at the same time: some unknowns in a row. */
+/*
+ * Some unknowns in a row, by phase. Of a configuration: by the part of its course. Of a set that ran at the
+ * same time: by the time since it is what runs. The rest of launches that others disturbed: by the time to
+ * their end.
+ */
 struct fold_block {
 	uint32_t first, bins; /* 0 bins: has no unknowns yet */
 	uint32_t config; /* FOLD_NONE: joint */
 	uint32_t set_pos, set_count; /* members, in fold_blocks.members; 0: the crowd, see there */
 	int64_t launches, last_start_ns;
 	double recorded_ns, busy_ns; /* of them, as recorded and without their ramps */
+	bool is_rest;
+	double span_ns; /* of a set, of the rest: longest phase, until it has unknowns */
+	int64_t meetings;
 	double duration_ns; /* sum over `durations` kernels, until it has unknowns */
 	int64_t durations;
+	double alone_ns, alone_busy_ns; /* the same, of those by themselves; without their ramps */
+	int64_t alones;
 	int64_t rows;
 	double time_ns, clock_sum, clock_ns;
 	double square_sum, square_weight; /* of residuals of samples that it was in */
@@ -51,21 +62,49 @@ struct fold_blocks {
 	struct fold_block *all;
 	size_t count, room;
 	uint32_t *of_config; /* FOLD_NONE: none yet */
+	uint32_t *of_rest; /* the same */
 	size_t configs;
-	double *crowd_ns; /* by configuration: time in the crowd */
-	uint32_t *members; /* of sets, sorted, a configuration as often as it runs */
+	uint32_t *members; /* of sets; a configuration as often as it runs; two: see there */
 	size_t members_count, members_room;
 	uint32_t *sets; /* hash of blocks; FOLD_NONE: free */
 	size_t sets_count, sets_room;
 	uint32_t crowd; /* block of all sets that are too large or too many */
 };
 
-/* Time in which the same kernels run. For one kernel: where in its course. */
+int fold_blocks_init(struct fold_blocks *blocks);
+void fold_blocks_fini(struct fold_blocks *blocks);
+size_t fold_blocks_bytes(const struct fold_blocks *blocks);
+/* 0, -EINVAL (of the config) or -ENOMEM, as the next two. */
+int fold_block_of_config(struct fold_blocks *blocks, uint32_t config, bool is_rest,
+                         uint32_t *ret_block);
+/* Three or more, sorted. */
+int fold_block_of_set(struct fold_blocks *blocks, const uint32_t *set, size_t count,
+                      uint32_t *ret_block);
+struct fold_pair {
+	const struct wt_fold_kernel *older, *newer;
+	int64_t start_ns; /* of their time together */
+	bool is_disturbed; /* the older one, before */
+};
+int fold_block_of_two(struct fold_blocks *blocks, const struct fold_pair *pair, double bin_ns,
+                      uint32_t *ret_block);
+void fold_block_saw(struct fold_block *block, double phase_ns);
+/* What its bins share out. */
+double fold_block_span_ns(const struct fold_block *block);
+/* How many it should have; width: of bins, over the usual one. */
+uint32_t fold_block_bins(const struct wt_fold_options *options, const struct fold_block *block,
+                         double width);
+
+/* ---- fold_segments.c */
+
+/* Time in which the same kernels run. */
 struct fold_segment {
 	int64_t start_ns, end_ns;
-	int64_t kernel_start_ns, kernel_ns;
+	int64_t origin_ns; /* of phases: the kernel's start, or its end; or start_ns */
+	int64_t kernel_ns; /* what phases are parts of; 0: the block's span */
 	uint32_t block;
-	uint32_t config; /* FOLD_NONE: joint */
+	uint32_t kernel; /* the first of them */
+	bool is_alone;
+	bool is_first; /* with is_alone: not the rest of a launch that others disturbed */
 };
 
 struct fold_segments {
@@ -73,14 +112,13 @@ struct fold_segments {
 	size_t count, room;
 	struct wt_fold_kernel *kernels; /* cut */
 	size_t kernels_room;
+	int64_t *met_ns; /* by kernel: time beside others */
+	size_t met_room;
 	uint32_t *open; /* indices of kernels */
 	size_t open_room;
 	uint32_t *set;
 };
 
-int fold_blocks_init(struct fold_blocks *blocks);
-void fold_blocks_fini(struct fold_blocks *blocks);
-size_t fold_blocks_bytes(const struct fold_blocks *blocks);
 void fold_segments_fini(struct fold_segments *segments);
 /* 0, -EINVAL (not in order) or -ENOMEM. */
 int fold_segments_build(struct fold_segments *segments, struct fold_blocks *blocks,
@@ -88,6 +126,10 @@ int fold_segments_build(struct fold_segments *segments, struct fold_blocks *bloc
                         const struct wt_fold_options *options);
 /* The kernel's duration without its ramps. */
 int64_t fold_busy_ns(const struct wt_fold_options *options, const struct wt_fold_kernel *kernel);
+/* Durations of kernels whose block has no unknowns yet; in order. */
+void fold_tally(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size_t count);
+
+/* ---- fold_rows.c */
 
 struct fold_row {
 	uint32_t *column;
@@ -97,6 +139,7 @@ struct fold_row {
 	double *block_ns;
 	size_t blocks, blocks_room;
 	bool is_whole; /* no block in it was without unknowns */
+	bool is_alone; /* nothing in it ran beside others */
 };
 
 /* Where the unknowns of a block are: in struct fold_block, or a table of its own for alignment. */
@@ -233,10 +276,13 @@ struct wt_fold {
 	size_t waiting_count, waiting_room, waiting_busy, waiting_bytes, align_at;
 	size_t waiting_blind; /* samples so far with warps, but without ACTIVE */
 	bool is_aligned, is_ambiguous;
+	bool is_aligned_alone; /* by samples without overlap: such alone tell of drift */
 	int64_t offset_ns, offset_min_ns, offset_max_ns;
 	double offset_sigma_ns; /* of the search */
 	double moved_square_sum;
 	int64_t moves;
+	bool is_new_solution;
+	double check_bias_ns;
 	double check_square[3]; /* residuals before, at and after the offset */
 	int64_t check_rows;
 
@@ -251,9 +297,6 @@ struct wt_fold {
 	double residual, rms_share, explained_sm_ns;
 	size_t pairs;
 };
-
-/* Durations of kernels whose block has no unknowns yet. */
-void fold_tally(struct wt_fold *fold, const struct wt_fold_kernel *kernels, size_t count);
 
 /* ---- fold_align.c */
 

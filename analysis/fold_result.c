@@ -26,6 +26,8 @@
 #define LEAK 1.5
 #define OPEN 0.5 /* of what is known beforehand: an unknown that samples leave as wide is open */
 #define JOINT_SHARE 0.1 /* of its time by itself, below which it is JOINT */
+#define JOINT_EDGE_NS (2 * EDGE_NS)
+#define BLURRED 0.25 /* error of the offset, over its duration */
 
 size_t fold_all_bytes(const struct wt_fold *fold)
 {
@@ -181,6 +183,15 @@ static double leak_of(const struct mean *mean, const struct fold_block *block)
 	return times > APART ? LEAK * sqrt(1 - APART / times) : 0;
 }
 
+/*
+ * What kernels do beside each other differs from time to time, and bins have their mean: what is left over
+ * drives some beyond the SMs there are. By how much holding them to those moves the mean, that may be wrong.
+ */
+static double misfit_of(const struct mean *mean)
+{
+	return fabs(mean->sum[WT_FOLD_ACTIVE] - mean->bounded) / mean->time_ns;
+}
+
 /* With what no number of samples makes better. */
 static double whole_error(const struct mean *mean, int channel, double value, double launch_ns,
                           double leak)
@@ -211,54 +222,82 @@ static bool is_known_alone(const struct wt_fold *fold, const struct fold_block *
 	return block->rows >= FEW_ROWS && error <= fold->options.sm_count / 10.0;
 }
 
+/* How often the configuration is in a set. */
+static uint32_t times_in(const struct fold_blocks *blocks, const struct fold_block *block,
+                         uint32_t config)
+{
+	uint32_t times = 0;
+
+	for (uint32_t k = 0; k < block->set_count; k++)
+		times += blocks->members[block->set_pos + k] == config;
+	return times;
+}
+
 static void add_joint(const struct wt_fold *fold, uint32_t config, struct mean *mean)
 {
 	const struct fold_blocks *blocks = &fold->blocks;
+	double square = 0, weight = 0;
 
 	for (size_t i = 0; i < blocks->count; i++) {
 		const struct fold_block *block = &blocks->all[i];
-		double times = 0;
+		uint32_t times = 0;
 
-		if (!is_solved(fold, block) || block->config != FOLD_NONE)
+		if (is_solved(fold, block) && block->config == FOLD_NONE)
+			times = times_in(blocks, block, config);
+		if (!times)
 			continue;
-		for (uint32_t k = 0; k < block->set_count; k++)
-			times += blocks->members[block->set_pos + k] == config;
-		times *= block->time_ns;
-		if (i == blocks->crowd)
-			times = blocks->crowd_ns[config];
-		if (times > 0)
-			add_unknown(mean, fold->solution.map[block->first], times);
+		for (uint32_t u = block->first; u < block->first + block->bins; u++)
+			add_unknown(mean, fold->solution.map[u], times * fold->normal.time_ns[u]);
+		square += times * block->square_sum;
+		weight += times * block->square_weight;
 	}
+	if (weight > 0)
+		mean->sigma_factor = fmax(1, sqrt(square / weight) / fold->sigma[WT_FOLD_ACTIVE]);
 }
 
-static void joint_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *result)
+/* `launches`: each has an edge between its time alone and that beside others, or two. */
+static void joint_result(const struct wt_fold *fold, uint32_t config, int64_t launches,
+                         struct wt_fold_result *result)
 {
 	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
+	double noise, edge, value, misfit;
 
 	add_joint(fold, config, &mean);
 	result->joint_time_ns = (int64_t)mean.time_ns;
 	result->joint_active_sms = result->joint_error_sms = -1;
-	if (mean.time_ns > 0) {
-		result->joint_active_sms = mean.sum[WT_FOLD_ACTIVE] / mean.time_ns;
-		result->joint_error_sms = error_of(&mean, WT_FOLD_ACTIVE);
-	}
+	if (mean.time_ns <= 0)
+		return;
+	value = fmin(mean.sum[WT_FOLD_ACTIVE] / mean.time_ns, fold->options.sm_count);
+	noise = error_of(&mean, WT_FOLD_ACTIVE);
+	edge = value * JOINT_EDGE_NS * (double)launches / mean.time_ns;
+	misfit = misfit_of(&mean);
+	result->joint_active_sms = value;
+	result->joint_error_sms =
+	        sqrt(noise * noise + edge * edge + misfit * misfit + value * EXACT * value * EXACT);
 }
 
 /*
- * Mean of a channel over the time that samples with it saw: what they did not see is not 0. *ret_share:
- * how much of the block's time that is.
+ * Mean of a channel over the time that samples with it saw: what they did not see is not 0. Of two blocks,
+ * either may be NULL. *ret_share: how much of their time that is.
  */
-static double seen_mean(const struct fold_block *block, const struct wt_fold *fold, int channel,
-                        double *ret_share)
+static double seen_mean(const struct fold_block *const blocks[2], const struct wt_fold *fold,
+                        int channel, double *ret_share)
 {
 	const struct fold_normal *normal =
 	        channel ? fold_channel_of(fold, channel).normal : &fold->normal;
 	double seen_ns = 0, all_ns = 0, sum = 0;
 
-	for (uint32_t u = block->first; u < block->first + block->bins; u++) {
-		all_ns += fold->normal.time_ns[u];
-		seen_ns += normal->time_ns[u];
-		sum += normal->time_ns[u] * fold->solution.x[channel][fold->solution.map[u]];
+	for (int i = 0; i < 2; i++) {
+		const struct fold_block *block = blocks[i];
+
+		for (uint32_t bin = 0; block && bin < block->bins; bin++) {
+			uint32_t u = block->first + bin;
+
+			all_ns += fold->normal.time_ns[u];
+			seen_ns += normal->time_ns[u];
+			sum += normal->time_ns[u] *
+			       fold->solution.x[channel][fold->solution.map[u]];
+		}
 	}
 	*ret_share = all_ns > 0 ? seen_ns / all_ns : 0;
 	return seen_ns > 0 ? sum / seen_ns : 0;
@@ -286,21 +325,36 @@ static uint32_t told_bins(const struct wt_fold *fold, const struct fold_block *b
 	return wanted < solved ? wanted : solved;
 }
 
+/* The offset is too uncertain for so short a kernel: what follows from it is no small error. */
+static bool is_blurred(const struct wt_fold *fold, const struct fold_block *block)
+{
+	return block->launches &&
+	       align_error_ns(fold) * (double)block->launches > BLURRED * block->recorded_ns;
+}
+
+/* What the config has to itself: `rest`, of launches that others disturbed, or NULL. */
 static void own_result(const struct wt_fold *fold, const struct fold_block *block,
-                       struct wt_fold_result *result)
+                       const struct fold_block *rest, struct wt_fold_result *result)
 {
 	struct mean mean = {.fold = fold, .sigma_factor = 1, .open_square = INFINITY};
 	double wide = fold->options.sm_count / 10.0, stretch = stretch_of(block), launch_ns;
-	double leak;
+	const struct fold_block *const both[] = {is_solved(fold, block) ? block : NULL, rest};
+	double leak = 0, misfit = 0;
 
-	add_block(&mean, block);
-	leak = mean.time_ns > 0 ? leak_of(&mean, block) : 0;
+	if (is_solved(fold, block)) {
+		add_block(&mean, block);
+		leak = mean.time_ns > 0 ? leak_of(&mean, block) : 0;
+		result->bins = told_bins(fold, block);
+	}
+	if (rest) {
+		add_block(&mean, rest);
+		misfit = mean.time_ns > 0 ? misfit_of(&mean) : 0;
+	}
 	if (leak > 0)
 		mean.sum[WT_FOLD_ACTIVE] = mean.bounded;
 	mean.time_ns *= stretch;
 	mean.told_ns *= stretch;
 	launch_ns = mean.time_ns;
-	result->bins = told_bins(fold, block);
 	result->time_ns = (int64_t)mean.time_ns;
 	if (mean.time_ns <= 0)
 		return;
@@ -311,29 +365,33 @@ static void own_result(const struct wt_fold *fold, const struct fold_block *bloc
 
 		if (!fold->solution.x[channel])
 			continue;
-		value = seen_mean(block, fold, channel, &seen) / stretch;
-		if (channel == WT_FOLD_ACTIVE)
-			value = mean.sum[channel] / mean.time_ns;
+		value = seen_mean(both, fold, channel, &seen) / stretch;
 		if (seen <= 0.01)
 			continue;
+		if (channel == WT_FOLD_ACTIVE) /* seen by all, and bounded or not */
+			value = mean.sum[channel] / mean.time_ns;
 		result->mean[channel] = value;
 		result->error[channel] =
 		        whole_error(&mean, channel, value, launch_ns, leak) / sqrt(seen);
 	}
 	if (block->clock_ns > 0)
 		result->mean[WT_FOLD_CLOCK] = block->clock_sum / block->clock_ns;
+	else if (rest && rest->clock_ns > 0)
+		result->mean[WT_FOLD_CLOCK] = rest->clock_sum / rest->clock_ns;
 	result->active_sms = result->mean[WT_FOLD_ACTIVE];
-	result->error_sms = result->error[WT_FOLD_ACTIVE];
+	result->error_sms = result->error[WT_FOLD_ACTIVE] =
+	        hypot(result->error[WT_FOLD_ACTIVE], misfit);
 	if (result->error_sms <= wide)
-		result->verdict = WT_FOLD_MEASURED;
-	else if (is_known_alone(fold, block, mean.sigma_factor))
+		result->verdict = is_blurred(fold, block) ? WT_FOLD_BLURRED : WT_FOLD_MEASURED;
+	else if (is_solved(fold, block) && is_known_alone(fold, block, mean.sigma_factor))
 		result->verdict = WT_FOLD_INSEPARABLE;
 }
 
 void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_result *ret_result)
 {
 	const struct fold_blocks *blocks = &fold->blocks;
-	const struct fold_block *block;
+	const struct fold_block *block, *rest = NULL;
+	double alone;
 
 	*ret_result = (struct wt_fold_result){.verdict = WT_FOLD_FEW};
 	for (int channel = 0; channel < WT_FOLD_CHANNELS; channel++)
@@ -346,12 +404,20 @@ void wt_fold_result(const struct wt_fold *fold, uint32_t config, struct wt_fold_
 	ret_result->launches = block->launches;
 	if (!fold->solution.probe)
 		return;
-	joint_result(fold, config, ret_result);
-	if (is_solved(fold, block))
-		own_result(fold, block, ret_result);
+	joint_result(fold, config, block->launches, ret_result);
+	if (is_blurred(fold, block)) /* nor what ran beside it */
+		ret_result->joint_active_sms = ret_result->joint_error_sms = -1;
+	if (blocks->of_rest[config] != FOLD_NONE)
+		rest = &blocks->all[blocks->of_rest[config]];
+	if (rest && !is_solved(fold, rest))
+		rest = NULL;
+	if (rest || is_solved(fold, block))
+		own_result(fold, block, rest, ret_result);
+	alone = (double)ret_result->time_ns /
+	        (double)(ret_result->time_ns + ret_result->joint_time_ns + 1);
 	if (ret_result->joint_time_ns > 0 &&
-	    (double)ret_result->time_ns <
-	            JOINT_SHARE * (double)(ret_result->time_ns + ret_result->joint_time_ns))
+	    (alone < JOINT_SHARE || (alone < 0.5 && ret_result->verdict != WT_FOLD_MEASURED &&
+	                             ret_result->verdict != WT_FOLD_BLURRED)))
 		ret_result->verdict = WT_FOLD_JOINT;
 }
 

@@ -11,8 +11,9 @@ libwtanalysis_a_SOURCES = \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
 	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
 	analysis/evidence.c analysis/evidence.h analysis/profiled.c analysis/profiled.h \
-	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_fit.c analysis/fold_fit.h analysis/fold_internal.h \
-	analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
+	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_blocks.c analysis/fold_fit.c analysis/fold_fit.h \
+	analysis/fold_internal.h analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
+	analysis/fold_segments.c \
 	analysis/fold_solution.c analysis/fold_solve.c \
 	analysis/gap.c analysis/gap.h analysis/interval.c analysis/interval.h \
 	analysis/measure.c analysis/measure.h analysis/optimizer.c analysis/optimizer.h analysis/overlap.c analysis/overlap.h \
@@ -61,14 +62,16 @@ tests_unit_test_wave_LDADD = libwtanalysis.a -lm
 tests_unit_test_whatif_SOURCES = tests/unit/test_whatif.c tests/tap.h
 tests_unit_test_whatif_LDADD = libwtanalysis.a -lm
 
-check_PROGRAMS += tests/unit/test_fold_cases tests/unit/test_fold_sim
-TESTS += tests/unit/test_fold_cases tests/unit/test_fold_sim
+check_PROGRAMS += tests/unit/test_fold_cases tests/unit/test_fold_sim tests/unit/test_fold_streams
+TESTS += tests/unit/test_fold_cases tests/unit/test_fold_sim tests/unit/test_fold_streams
 if WT_PROGRAMS # for zlib
 check_PROGRAMS += tests/unit/test_fold_data
 TESTS += tests/unit/test_fold_data
 endif
 tests_unit_test_fold_cases_SOURCES = tests/unit/test_fold_cases.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
 tests_unit_test_fold_cases_LDADD = libwtanalysis.a -lm
+tests_unit_test_fold_streams_SOURCES = tests/unit/test_fold_streams.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/unit/fold_streams.c tests/unit/fold_streams.h tests/tap.h
+tests_unit_test_fold_streams_LDADD = libwtanalysis.a -lm
 tests_unit_test_fold_sim_SOURCES = tests/unit/test_fold_sim.c tests/unit/fold_sim.c tests/unit/fold_sim.h tests/tap.h
 tests_unit_test_fold_sim_LDADD = libwtanalysis.a -lm
 check_PROGRAMS += tests/bench/bench_fold

@@ -138,6 +138,7 @@ static void sampled_side(const struct wt_fold_result *result, struct side *ret)
 	        [WT_FOLD_FEW] = "too few of its launches met samples",
 	        [WT_FOLD_INSEPARABLE] = "it always meets the samples as others do",
 	        [WT_FOLD_JOINT] = "it hardly ran by itself",
+	        [WT_FOLD_BLURRED] = "the clocks are not known well enough for so short a kernel",
 	};
 
 	*ret = (struct side){
@@ -239,6 +240,8 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 	sqlite3_stmt *s = run->statement[WT_SQL_MEASURED];
 	struct wt_evidence_rates rates = {0};
 	bool is_known = side->is_measured;
+	/* The model is of launches by themselves: of parts of them it says nothing that could disagree. */
+	bool is_whole = side->joint_time_ns <= side->time_ns / 10;
 	/* What told the class, too, though active SMs are not known. */
 	bool is_shown = is_known || side->measured.bound != WT_BOUND_UNKNOWN;
 	enum wt_wave_form form = WT_WAVE_INDEPENDENT;
@@ -269,7 +272,8 @@ static int write_row(struct wt_run *run, const struct wt_config *config, const s
 			code = bind_real(s, 7 + i, is_known, values[i]);
 	}
 	if (code == SQLITE_OK)
-		code = sqlite3_bind_int(s, 14, is_known && (rates.disagrees || do_sides_disagree));
+		code = sqlite3_bind_int(
+		        s, 14, is_known && ((rates.disagrees && is_whole) || do_sides_disagree));
 	{
 		const double values[] = {side->warps_per_sm, side->tensor_share,
 		                         side->dram_bytes_per_ns, side->clock_mhz};

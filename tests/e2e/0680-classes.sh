@@ -80,6 +80,7 @@ sqlite3 -batch "$work/version3.db" "SELECT sql || ';' FROM sqlite_schema WHERE n
 sqlite3 -batch "$work/version3.db" "DROP VIEW kernel_idle; DROP VIEW config_idle; DELETE FROM measured WHERE NOT is_used;
   DELETE FROM measured_profile WHERE config_id NOT IN (SELECT config_id FROM measured);
   ALTER TABLE measured DROP COLUMN issue_share; ALTER TABLE measured DROP COLUMN bound_reason; ALTER TABLE measured DROP COLUMN class_wave_sms;
+  $(for c in busy_ns extremes_ns min_share_ns max_share_ns; do echo "ALTER TABLE sm_bucket DROP COLUMN $c;"; done)
   PRAGMA user_version = 3"
 sqlite3 -batch "$work/version3.db" <"$work/views.sql"
 is "$(grep -c 'issue_share\|bound_reason\|class_wave' "$work/views.sql")" 0 "a file as version 3 made it"

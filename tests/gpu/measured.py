@@ -17,7 +17,7 @@ CONFIG_QUERY = """
          c.cluster_x, c.dynamic_smem_bytes, c.sm_count, m.is_used, m.reason, m.launches, m.time_ns,
          m.active_sms, m.active_error_sms, m.underfill_sms, m.wave_sms, m.straggle_sms, m.ramp_sms,
          m.disagrees, m.warps_per_sm, m.tensor_share, m.dram_bytes_per_ns, m.bound, m.wave_form,
-         m.joint_time_ns, m.joint_active_sms, lower(hex(g.uuid)) AS uuid
+         m.joint_time_ns, m.joint_active_sms, m.joint_error_sms, lower(hex(g.uuid)) AS uuid
   FROM measured m JOIN config c USING (config_id) JOIN kernel k USING (kernel_id) JOIN gpu g USING (device_id)
   WHERE m.evidence = ? ORDER BY m.launches"""
 

@@ -74,6 +74,12 @@ static void add_piece(struct fold_sim *sim, double start_ns, double end_ns, doub
 	sim->pieces[sim->piece_count++] = (struct sim_piece){start_ns, end_ns, active};
 }
 
+void sim_record(struct fold_sim *sim, const struct wt_fold_kernel *kernel)
+{
+	sim->kernels = grow(sim->kernels, sim->kernel_count, sizeof(*kernel));
+	sim->kernels[sim->kernel_count++] = *kernel;
+}
+
 double sim_launch(struct fold_sim *sim, size_t config, double start_ns, double duration_ns)
 {
 	struct sim_config *shape = &sim->configs[config];
@@ -93,8 +99,7 @@ double sim_launch(struct fold_sim *sim, size_t config, double start_ns, double d
 	kernel.end_ns = (int64_t)(start_ns + duration_ns + sim->ramp_ns / 2 +
 	                          sim->record_noise_ns * (sim_uniform(sim) - 0.5));
 	kernel.config = (uint32_t)config;
-	sim->kernels = grow(sim->kernels, sim->kernel_count, sizeof(kernel));
-	sim->kernels[sim->kernel_count++] = kernel;
+	sim_record(sim, &kernel);
 	return start_ns + duration_ns;
 }
 
@@ -238,7 +243,7 @@ struct sim_outcome sim_look(const char *name, const struct fold_sim *sim,
 
 		wt_fold_result(fold, (uint32_t)i, &result);
 		outcome.inseparable += result.verdict == WT_FOLD_INSEPARABLE;
-		outcome.few += result.verdict == WT_FOLD_FEW;
+		outcome.few += result.verdict == WT_FOLD_FEW || result.verdict == WT_FOLD_BLURRED;
 		if (result.verdict != WT_FOLD_MEASURED)
 			continue;
 		miss = fabs(result.active_sms - sim_truth(sim, i));

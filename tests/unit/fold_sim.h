@@ -52,6 +52,8 @@ double sim_normal(struct fold_sim *sim);
 void sim_shape(struct fold_sim *sim, size_t config, int parts);
 /* Returns its end. */
 double sim_launch(struct fold_sim *sim, size_t config, double start_ns, double duration_ns);
+/* A kernel's record alone. */
+void sim_record(struct fold_sim *sim, const struct wt_fold_kernel *kernel);
 /* Activity that is no kernel. */
 void sim_foreign(struct fold_sim *sim, double start_ns, double end_ns, double active);
 /* Samples of [start, end) of interval_ns, other_ns, interval_ns ...; 0: the same. jitter: share. */
