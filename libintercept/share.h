@@ -21,6 +21,8 @@ void *wt_share_real(const struct wt_share_target *target, const char *symbol);
 
 /* Ends the application's session: its kinds off, its buffer back. CUPTI and ours stay. */
 void wt_share_end_session(const struct wt_share_target *target);
+/* Whether the application called cuptiFinalize, and used CUPTI no more: kept for when we give it up. */
+void wt_share_note_finalize(bool is_done);
 
 /* If `result` of another copy of libcupti says that ours is in its way: gives CUPTI up, and true. The
  * call is worth a second try then. `caller` is not libcupti itself. */

@@ -101,8 +101,10 @@ wtcupti_result cuptiSubscribe(wtcupti_subscriber *subscriber, wtcupti_callback_f
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 	wtcupti_result result;
 
-	if (target.is_shared)
+	if (target.is_shared) {
+		wt_share_note_finalize(false);
 		end_subscribers(&target);
+	}
 	result = REAL(&target, "cuptiSubscribe", wtcupti_subscribe_fn,
 	              (subscriber, callback, user_data));
 	if (!target.is_shared && wt_share_give_way(CALLER, result))
@@ -120,8 +122,10 @@ wtcupti_result cuptiSubscribe_v2(wtcupti_subscriber *subscriber, wtcupti_callbac
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 	wtcupti_result result;
 
-	if (target.is_shared)
+	if (target.is_shared) {
+		wt_share_note_finalize(false);
 		end_subscribers(&target);
+	}
 	result = REAL(&target, symbol, wtcupti_subscribe_v2_fn,
 	              (subscriber, callback, user_data, params));
 	if (target.is_shared && result == WTCUPTI_ERROR_NOT_COMPATIBLE) {
@@ -172,6 +176,7 @@ wtcupti_result cuptiFinalize(void)
 	if (!target.is_shared)
 		return REAL(&target, "cuptiFinalize", wtcupti_finalize_fn, ());
 	end_session(&target);
+	wt_share_note_finalize(true);
 	return WTCUPTI_SUCCESS;
 }
 

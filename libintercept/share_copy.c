@@ -33,6 +33,29 @@ uintptr_t wt_share_hint(void)
 
 /* ---- giving way */
 
+/* The program is done with the armed copy: it called cuptiFinalize, which we kept from CUPTI. */
+static _Atomic uint64_t is_finalized;
+
+void wt_share_note_finalize(bool is_done)
+{
+	wt_store_release(&is_finalized, is_done);
+}
+
+/*
+ * The driver lets another copy in only once this one is finalized, not when nothing is on in it any more (H200,
+ * CUDA 13.0). Where the program asked for that, and was the only one to know when it is safe, it gets it now.
+ */
+static void finalize_if_asked(void)
+{
+	wtcupti_finalize_fn finalize;
+
+	if (!wt_load_acquire(&is_finalized))
+		return;
+	finalize = (wtcupti_finalize_fn)wt_real_dlsym(wt_cupti.handle, "cuptiFinalize");
+	if (finalize)
+		finalize();
+}
+
 bool wt_share_give_way(uintptr_t caller, wtcupti_result result)
 {
 	if (result != WTCUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED || !wt_cupti_is_held() ||
@@ -40,6 +63,7 @@ bool wt_share_give_way(uintptr_t caller, wtcupti_result result)
 		return false;
 	wt_share_give_back();
 	wt_cupti_step_back(WT_REASON_OTHER_LIBCUPTI, (uint64_t)result);
+	finalize_if_asked();
 	return true;
 }
 

@@ -53,4 +53,19 @@ is "$(sql "SELECT capture, reason FROM process")" "hooks-only|the application pr
 is "$(sql "SELECT count(*) FROM launch")" 10 "own-newer: kernels before that stay"
 is "$(sql "SELECT launches_stored FROM loss")" "$(sed -n 's/^total launches=//p' "$work/bare.out")" \
   "own-newer: all launches are there"
+
+# Proton, then PyTorch's: the copy that is armed was finalized by the program, which we kept from it. The
+# driver is free for another only after that.
+unset WTFAKE_CUPTI_VERSION WTFAKE_PLACE_FREED
+export WTFAKE_CUPTI_COPY="$work/own:26" WAVETAP_RUN=own-then-newer
+set -- --sessions 3 --early 1 --find "$own" --then "$top_builddir/tests/fake/libcupti.so.13"
+WTFAKE_FINALIZE=1 bare "$app" "$@" >"$work/bare.out" 2>&1
+WTFAKE_FINALIZE=1 tap "$app" "$@" >"$work/tap.out" 2>&1
+is "$?" 0 "own-then-newer: same return code"
+is "$(cat "$work/tap.out")" "$(cat "$work/bare.out")" "own-then-newer: both profilers' counts are those of a run without us"
+settle
+is "$(sql "SELECT capture, reason FROM process")" "hooks-only|the application profiles through another libcupti" \
+  "own-then-newer: hooks only from then on, and why"
+is "$(sql "SELECT launches_stored FROM loss")" "$(sed -n 's/^total launches=//p' "$work/bare.out")" \
+  "own-then-newer: all launches are there"
 done_testing

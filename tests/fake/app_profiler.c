@@ -5,14 +5,15 @@
  * each session saw. Kernels run before, between and after sessions too.
  *
  *	app_profiler [--sessions N] [--launches N] [--find link|dlopen|PATH] [--early 1] [--how HOW]
- *	             [--pause-ms N]
+ *	             [--pause-ms N] [--then link|dlopen|PATH]
  *
  * With a pause, a session lasts as long before its second half, and is left to CUPTI: no flush in
  * the middle. Like PyTorch's profiler, it asks for its records at the end only if it has a buffer
  * out; if not it is blind.
  * `link`: the calls are bound as symbols of the process, so that a preload
  * that exports them is asked first (as for libtorch); `dlopen`: by dlsym; a path: by dlsym in
- * that copy of libcupti, as Proton does. With --early they are found before the first context.
+ * that copy of libcupti, as Proton does. With --early they are found before the first context. The last
+ * session's are found anew with --then: another profiler, with another copy.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -165,7 +166,7 @@ int main(int argc, char **argv)
 	int launches = 40;
 	unsigned pause_ms = 0;
 	bool is_early = false;
-	const char *from = "link", *how = "getproc_v2";
+	const char *from = "link", *how = "getproc_v2", *then = NULL;
 	wtcu_function f;
 	wtcu_module module;
 
@@ -180,6 +181,8 @@ int main(int argc, char **argv)
 			how = argv[i + 1];
 		else if (!strcmp(argv[i], "--pause-ms"))
 			pause_ms = (unsigned)atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--then"))
+			then = argv[i + 1];
 		else if (!strcmp(argv[i], "--early"))
 			is_early = atoi(argv[i + 1]);
 	}
@@ -192,6 +195,8 @@ int main(int argc, char **argv)
 	if (!is_early)
 		find(from);
 	for (int i = 0; i < sessions; i++) {
+		if (then && i == sessions - 1)
+			find(then);
 		session(f, i + 1, launches + i, pause_ms);
 		launch(f, 10);
 	}
