@@ -247,7 +247,7 @@ const char *wt_measured_text(char text[WT_MEASURED_TEXT_BYTES], int64_t whole_sm
 	for (int i = WT_EVIDENCE_SAMPLED; i < WT_EVIDENCE_MAX; i++)
 		if (parts_sm_ns[i] > 0 && used < WT_MEASURED_TEXT_BYTES)
 			used += (size_t)snprintf(text + used, WT_MEASURED_TEXT_BYTES - used,
-			                         "%s%s %d %%", used ? ", " : "",
+			                         "%s%s %d%%", used ? ", " : "",
 			                         wt_evidence_name((enum wt_evidence)i),
 			                         percent(parts_sm_ns[i], whole_sm_ns));
 	return text;

@@ -173,7 +173,7 @@ void wt_sm_agreement_print(struct wt_phrase *line, const struct wt_sm_agreement 
 	              wt_text_percent(a, agreement->sampled_share, 1),
 	              wt_text_percent(b, agreement->ledger_share, 1));
 	if (!agreement->reason[0])
-		wt_phrase_add(line, "they agree to a point");
+		wt_phrase_add(line, "they agree within a point");
 	else
 		wt_phrase_words(line, 2, "%.1f points %s: %s", fabs(points),
 		                points < 0 ? "less" : "more", agreement->reason);

@@ -52,8 +52,8 @@ cat <<MSG
 
 Next, in $top:
   export WAVETAP_DIR=build/quickstart    the demo's run stays apart, there:
-  build/wavetap diagnose                   what costs most, why, what to try
-  build/wavetap show 1                     the first kernel of its top
+  build/wavetap diagnose                 what costs most, why, what to try
+  build/wavetap show 1                   the first kernel of its top
   unset WAVETAP_DIR
   build/wavetap run -- python train.py   your own program, and its top
   sudo make -C build install             put it into /usr/local
