@@ -64,8 +64,9 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	if (count < 1024 || count > (1u << 21) || count & (count - 1)) {
-		fprintf(stderr, "usage: bench_daemon [LAUNCHES [KERNEL_NS [NODES]]], a power of two "
-		                "from 1024 to 2097152\n");
+		fprintf(stderr,
+		        "usage: bench_daemon [LAUNCHES [KERNEL_NS [NODES]]], a power of two "
+		        "from 1024 to 2097152\n");
 		return 2;
 	}
 	synth_folder(folder);
