@@ -356,8 +356,6 @@ int wt_store_check(struct wt_run *run, int sqlite_code);
  */
 int wt_rows_add(struct wt_run *run, enum wt_rows_kind kind, const int64_t *values);
 int wt_rows_write(struct wt_run *run, enum wt_rows_kind kind);
-/* Whether one of the rows that wait has this value in a column. */
-bool wt_rows_hold(const struct wt_run *run, enum wt_rows_kind kind, int column, int64_t value);
 
 /* ---- configs.c */
 

@@ -107,12 +107,13 @@ static int store_launch(struct wt_process *process, const struct wt_launch *r, b
 	};
 	int err;
 
-	*ret_is_new = true;
-	if (r->seq >= process->seq_end) /* higher than any that was seen */
+	*ret_is_new = wt_linker_is_new(process->linker, r->seq);
+	if (*ret_is_new)
 		return wt_rows_add(run, WT_ROWS_LAUNCH, row);
-	*ret_is_new = !wt_rows_hold(run, WT_ROWS_LAUNCH, 1, row[1]);
-	if (!*ret_is_new)
-		return 0;
+	/* Very late, or a second one: the file knows. */
+	err = wt_rows_write(run, WT_ROWS_LAUNCH);
+	if (err)
+		return err;
 	err = wt_store_run(run, WT_SQL_LAUNCH, "iiiiiiiiiiiiiiiiii", row[0], row[1], row[2], row[3],
 	                   row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11],
 	                   row[12], row[13], row[14], row[15], row[16], row[17]);

@@ -22,13 +22,14 @@ static int output_kernel(void *arg, const struct wt_linker_kernel *kernel, enum 
                          uint64_t seq, bool is_graph_call)
 {
 	struct wt_process *process = arg;
+	const struct wt_rows *rows = &process->run->rows[WT_ROWS_EXEC];
 	int err = 0;
 
 	if (how == WT_LINK_NO_CALL)
 		process->tally.kernels_cupti_only++;
 	else if (is_graph_call && !kernel->is_graph_node)
 		process->tally.kernels_graph++;
-	if (wt_rows_hold(process->run, WT_ROWS_EXEC, 0, kernel->exec_id))
+	if (rows->count && kernel->exec_id >= rows->values[0][0])
 		err = wt_rows_write(process->run, WT_ROWS_EXEC);
 	if (err)
 		return err;

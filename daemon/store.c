@@ -241,11 +241,3 @@ int wt_rows_add(struct wt_run *run, enum wt_rows_kind kind, const int64_t *value
 	memcpy(rows->values[rows->count], values, strlen(rows_of[kind].types) * sizeof(values[0]));
 	return ++rows->count == WT_ROWS_AT_ONCE ? wt_rows_write(run, kind) : 0;
 }
-
-bool wt_rows_hold(const struct wt_run *run, enum wt_rows_kind kind, int column, int64_t value)
-{
-	for (int i = 0; i < run->rows[kind].count; i++)
-		if (run->rows[kind].values[i][column] == value)
-			return true;
-	return false;
-}
