@@ -81,7 +81,7 @@ static int read_sums(sqlite3 *db, bool is_known, struct wt_cost *cost)
 		cost->calls_ns = wt_cost_calls_ns((uint64_t)calls_timed_ns);
 		/* A recording of before has the counters, but all of them 0. */
 		if (!sqlite3_column_int64(s, 0) || (cost->callback_ns && !cost->cupti_callbacks))
-			cost->reason = "recorded by a version that did not time its hooks";
+			cost->reason = "by a version that did not time hooks";
 		else if (sqlite3_column_int64(s, 14))
 			cost->reason = "some processes were recorded by a version that did not "
 			               "time its hooks";

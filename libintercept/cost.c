@@ -7,13 +7,13 @@
 __thread struct wt_cost_thread wt_cost __attribute__((tls_model("initial-exec")));
 
 /* xorshift: how many calls pass until the next timed one. The mean of it + 1 is the period. */
-static uint32_t next_skip(void)
+static uint16_t next_skip(void)
 {
-	uint32_t x = wt_cost.random;
+	uint16_t x = wt_cost.random;
 
-	x ^= x << 13;
-	x ^= x >> 17;
-	x ^= x << 5;
+	x ^= (uint16_t)(x << 7);
+	x ^= x >> 9;
+	x ^= (uint16_t)(x << 8);
 	wt_cost.random = x;
 	return x % (2 * WT_COST_PERIOD - 1);
 }
@@ -32,7 +32,7 @@ __attribute__((noinline, cold)) uint64_t wt_cost_start_call(void)
 	bool is_first = !wt_cost.random;
 
 	if (is_first)
-		wt_cost.random = ((uint32_t)((uintptr_t)&wt_cost >> 4) ^ (uint32_t)wt_now_ns()) | 1;
+		wt_cost.random = (uint16_t)(((uintptr_t)&wt_cost >> 4 ^ wt_now_ns()) | 1);
 	wt_cost.skip = next_skip();
 	return !is_first && wt_view_now() ? wt_now_ns() : 0;
 }
@@ -40,7 +40,7 @@ __attribute__((noinline, cold)) uint64_t wt_cost_start_call(void)
 static void add_thread_time(struct wt_producer *producer, uint64_t now_ns)
 {
 	struct wt_fork_page *page = atomic_load_explicit(&wt_page, memory_order_acquire);
-	uint32_t epoch = page ? (uint32_t)wt_load_relaxed(&page->marker) : 0;
+	uint32_t epoch = page ? (uint32_t)wt_load_relaxed(&page->marker) & INT32_MAX : 0;
 
 	if (epoch != wt_cost.epoch)
 		wt_add_relaxed(&producer->launching_threads, 1);

@@ -20,13 +20,13 @@ enum wt_cost_kind {
 	WT_COST_LAUNCH = 2,
 };
 
-/* 24 bytes of static TLS. */
+/* 16 bytes of static TLS. */
 struct wt_cost_thread {
 	uint64_t last_ns; /* end of the last timed launch */
-	uint32_t epoch; /* marker of the process that last_ns is of: its pid */
-	uint32_t is_next; /* the next launch is to be timed */
-	uint32_t skip; /* other calls until the next timed one */
-	uint32_t random; /* 0 = the dice were not thrown yet */
+	uint32_t epoch : 31; /* marker of the process that last_ns is of: its pid */
+	uint32_t is_next : 1; /* the next launch is to be timed */
+	uint16_t skip; /* other calls until the next timed one */
+	uint16_t random; /* 0 = the dice were not thrown yet */
 };
 extern __thread struct wt_cost_thread wt_cost __attribute__((tls_model("initial-exec")));
 

@@ -59,11 +59,11 @@ struct table {
 
 static _Atomic(struct table *) the_table;
 
-/* 16 bytes of static TLS. */
+/* 8 bytes of static TLS. */
 static __thread struct {
-	uint64_t epoch; /* marker of the process that `stack` is of */
-	uint32_t stack; /* index + 1; 0 = none */
-	uint32_t lost; /* pushed while there was no stack to be had */
+	uint32_t epoch; /* marker of the process that `stack` is of: its pid */
+	uint16_t stack; /* index + 1; 0 = none */
+	uint16_t lost; /* pushed while there was no stack to be had; UINT16_MAX: or more */
 } thread __attribute__((tls_model("initial-exec")));
 
 /* ---- memory */
@@ -203,7 +203,7 @@ static void emit(struct table *table, const struct entry *entry, enum wt_range_t
 /* The calling thread's stack; NULL: it has none (yet). */
 static struct stack *own_stack(struct table *table)
 {
-	uint64_t epoch = wt_load_relaxed(&table->epoch);
+	uint32_t epoch = (uint32_t)wt_load_relaxed(&table->epoch);
 
 	if (thread.epoch != epoch) { /* the first time, or in a forked child */
 		thread.epoch = epoch;
@@ -223,7 +223,7 @@ static struct stack *claim_stack(struct table *table)
 			if (!atomic_compare_exchange_weak(&table->used[i], &used,
 			                                  used | UINT64_C(1) << bit))
 				continue;
-			thread.stack = i * 64 + bit + 1;
+			thread.stack = (uint16_t)(i * 64 + bit + 1);
 			return &table->stack[thread.stack - 1];
 		}
 	}
@@ -264,7 +264,7 @@ static int push(struct table *table, const void *domain, enum wt_range_text how,
 	if (!stack || stack->used == STACK_DEPTH || stack->lost) {
 		COUNT(table, untracked);
 		if (!stack)
-			return (int)thread.lost++;
+			return thread.lost < UINT16_MAX ? (int)thread.lost++ : UINT16_MAX;
 		stack->is_lost_mixed =
 		        stack->lost && (stack->is_lost_mixed || stack->lost_domain != domain);
 		stack->lost_domain = domain;

@@ -106,8 +106,8 @@ else
 	ok $? "no constructors"
 
 	tls=$("$READELF" -lW "$lib" | awk '$1 == "TLS" { print $6 }')
-	[ $((${tls:-0})) -le 64 ]
-	ok $? "at most 64 bytes of TLS ($((${tls:-0})))"
+	[ $((${tls:-0})) -le 48 ]
+	ok $? "at most 48 bytes of TLS ($((${tls:-0})))"
 fi
 
 # Nothing in here may end the program, or print.
