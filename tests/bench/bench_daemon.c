@@ -6,8 +6,8 @@
  * A launch is made every 5 us. Kernels run for 10 us if not said otherwise, so that each overlaps two
  * others; for 4000 ns none does. With NODES kernels are those of graph launches with so many nodes
  * each, one after the other: one record a kernel, and LAUNCHES counts kernels.
- * Prints launches per second of the daemon's CPU time, and bytes per launch; with WAVETAP_RECORD
- * set to a folder, of a daemon that writes a recording there as well. Needs
+ * Prints the daemon's CPU time and how long it ran, launches per second of the former, and bytes per
+ * launch; with WAVETAP_RECORD set to a folder, of a daemon that writes a recording there as well. Needs
  * top_builddir, and about 384 bytes of TMPDIR or /tmp per launch.
  */
 #include <sys/resource.h>
@@ -60,7 +60,8 @@ int main(int argc, char **argv)
 	char folder[512], file[1024];
 	struct rusage usage;
 	struct stat status;
-	double cpu_s;
+	uint64_t began_ns;
+	double cpu_s, wall_s;
 	pid_t pid;
 
 	if (count < 1024 || count > (1u << 21) || count & (count - 1)) {
@@ -81,20 +82,23 @@ int main(int argc, char **argv)
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
+	began_ns = synth_now_ns();
 	pid = synth_daemon(folder, "0");
 	if (wait4(pid, NULL, 0, &usage) != pid || !synth_run_file(folder, file) ||
 	    stat(file, &status)) {
 		fprintf(stderr, "the daemon left no run file\n");
 		return 1;
 	}
+	wall_s = (double)(synth_now_ns() - began_ns) / 1e9;
 	cpu_s = seconds_of(&usage.ru_utime) + seconds_of(&usage.ru_stime);
 	printf("launches %llu stored %lld linked %lld unexplained %lld\n",
 	       (unsigned long long)count,
 	       (long long)synth_query(file, "SELECT launches_stored FROM loss"),
 	       (long long)synth_query(file, "SELECT launches_linked FROM loss"),
 	       (long long)synth_query(file, "SELECT unexplained FROM loss"));
-	printf("daemon CPU %.3f s, %.0f launches/s, %.1f bytes per launch, %ld MiB resident\n",
-	       cpu_s, (double)count / cpu_s, (double)status.st_size / (double)count,
+	printf("daemon CPU %.3f s of %.3f s, %.0f launches/s, %.1f bytes per launch, %ld MiB "
+	       "resident\n",
+	       cpu_s, wall_s, (double)count / cpu_s, (double)status.st_size / (double)count,
 	       usage.ru_maxrss / 1024);
 	synth_folder_remove(folder);
 	return 0;
