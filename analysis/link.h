@@ -129,6 +129,9 @@ int wt_linker_end(struct wt_linker *linker, uint64_t finished_ns, int64_t now_ns
 /* Launch calls before this are all decided: where a restart begins to read. */
 uint64_t wt_linker_low_seq(const struct wt_linker *linker);
 
+/* Whether no launch call of this seq came; false also where that isn't known: it is before those. */
+bool wt_linker_is_new(const struct wt_linker *linker, uint64_t seq);
+
 /* When the oldest launch was made whose kernel is still to come, as far as is known; 0: none. */
 uint64_t wt_linker_open_entry_ns(struct wt_linker *linker);
 

@@ -59,6 +59,13 @@ uint64_t wt_linker_low_seq(const struct wt_linker *linker)
 	return linker->base;
 }
 
+bool wt_linker_is_new(const struct wt_linker *linker, uint64_t seq)
+{
+	return seq >= linker->base &&
+	       (seq >= linker->end ||
+	        linker->slots[seq & linker->slots_mask].state == LINK_SLOT_EMPTY);
+}
+
 uint64_t wt_linker_open_entry_ns(struct wt_linker *linker)
 {
 	if (linker->open_at < linker->base)

@@ -138,13 +138,15 @@ static int identify(sqlite3 *db, struct loading *load)
 
 /* ---- sums */
 
-static void sum_up(struct wt_collectives *collectives)
+/* Of waits the part from `from_ns` on, where the window begins. */
+static void sum_up(struct wt_collectives *collectives, int64_t from_ns)
 {
 	const struct wt_wait *before = NULL;
 
 	for (size_t i = 0; i < collectives->count; i++) {
 		const struct wt_wait *wait = &collectives->waits[i];
-		int64_t ns = wait->wait_until_ns - wait->start_ns;
+		int64_t start_ns = wait->start_ns > from_ns ? wait->start_ns : from_ns;
+		int64_t ns = wait->wait_until_ns > start_ns ? wait->wait_until_ns - start_ns : 0;
 		struct wt_collective_member *late;
 
 		wt_report_add(&collectives->members[wait->member].waited_ns, ns);
@@ -177,7 +179,7 @@ int wt_collectives_load(sqlite3 *db, const struct wt_ledger *ledger,
 		collectives->found.reason =
 		        "they ran on several hosts, each with a clock of its own";
 	if (!rc && !collectives->found.reason)
-		sum_up(collectives);
+		sum_up(collectives, ledger->start_ns);
 	free(load.configs);
 	wt_map_fini(&load.config_at);
 	wt_map_fini(&load.member_at);

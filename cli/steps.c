@@ -207,13 +207,16 @@ static int measure(const struct wt_step_launches *launches, struct wt_run_steps 
 	}
 	if (count) {
 		const struct wt_step *last = &steps->found.steps[count - 1];
-		int64_t next_ns = 0;
+		int64_t own_ns = end_of(launches, last, steps->is_gpu_time), next_ns = 0;
 
 		if (last->end < launches->count)
 			next_ns =
 			        start_of(launches, last->end, launches->count, steps->is_gpu_time);
+		/* What comes after the loop is not the last step's, if it comes later than a step takes. */
 		steps->steps[count - 1].end_ns =
-		        next_ns ? next_ns : end_of(launches, last, steps->is_gpu_time);
+		        next_ns && next_ns - own_ns <= own_ns - steps->steps[count - 1].start_ns
+		                ? next_ns
+		                : own_ns;
 		if (steps->steps[count - 1].end_ns < steps->steps[count - 1].start_ns)
 			steps->steps[count - 1].end_ns = steps->steps[count - 1].start_ns;
 	}

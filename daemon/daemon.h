@@ -186,7 +186,9 @@ enum wt_statement {
 	WT_SQL_PROC_NEW,
 	WT_SQL_PROC_UPDATE,
 	WT_SQL_LAUNCH,
+	WT_SQL_LAUNCHES, /* WT_ROWS_AT_ONCE of them, as below */
 	WT_SQL_EXEC,
+	WT_SQL_EXECS,
 	WT_SQL_EXEC_LINK,
 	WT_SQL_CALL,
 	WT_SQL_COPY,
@@ -201,7 +203,7 @@ enum wt_statement {
 	WT_SQL_STAT,
 	WT_SQL_STAT_ADJUST,
 	WT_SQL_SHARE,
-	WT_SQL_SHARES, /* WT_SHARES_AT_ONCE of them */
+	WT_SQL_SHARES,
 	WT_SQL_SWEEP,
 	WT_SQL_LINK_SAVE,
 	WT_SQL_LINK_FORGET,
@@ -250,9 +252,16 @@ struct wt_gpu {
 	int64_t device_id;
 };
 
-/* A statement costs more than the row that it writes. */
-#define WT_SHARES_AT_ONCE 16
-#define WT_SHARE_COLUMNS 8
+/* A statement costs as much as the row that it writes: rows of these tables go in groups. */
+#define WT_ROWS_AT_ONCE 16
+#define WT_ROWS_COLUMNS_MAX 18
+
+enum wt_rows_kind { WT_ROWS_LAUNCH, WT_ROWS_EXEC, WT_ROWS_SHARE, WT_ROWS_MAX };
+
+struct wt_rows {
+	int64_t values[WT_ROWS_AT_ONCE][WT_ROWS_COLUMNS_MAX];
+	int count; /* of rows that are not in the file yet */
+};
 
 /* Kernels of a device, by time: see shares.c. */
 struct wt_device_sweep {
@@ -289,9 +298,7 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
-	int64_t shares[WT_SHARES_AT_ONCE]
-	              [WT_SHARE_COLUMNS]; /* rows of kernel_share to be written */
-	int shares_count;
+	struct wt_rows rows[WT_ROWS_MAX]; /* none but while a batch is drained */
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
 	struct wt_map range_name_of;
@@ -343,6 +350,12 @@ int wt_store_check(struct wt_run *run, int sqlite_code);
 /* wt_db_run() for one of the run's statements, through wt_store_check(). */
 #define wt_store_run(run, id, ...)                                                                 \
 	wt_store_check((run), wt_db_run((run)->statement[(id)], __VA_ARGS__))
+/*
+ * One more row, all columns of it. It is in the file with the 16th, or with the next wt_rows_write(),
+ * which comes before the commit and before anything that reads or changes such rows.
+ */
+int wt_rows_add(struct wt_run *run, enum wt_rows_kind kind, const int64_t *values);
+int wt_rows_write(struct wt_run *run, enum wt_rows_kind kind);
 
 /* ---- configs.c */
 

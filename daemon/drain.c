@@ -81,6 +81,46 @@ static bool is_sound(const struct wt_process *process, enum wt_ring_index ring,
 
 #define I(value) (int64_t)(value)
 
+/* *ret_is_new: false for a launch that is stored already. */
+static int store_launch(struct wt_process *process, const struct wt_launch *r, bool *ret_is_new)
+{
+	struct wt_run *run = process->run;
+	const int64_t row[] = {
+	        process->process_id,
+	        I(r->seq),
+	        I(r->entry_ns),
+	        I(r->return_ns),
+	        r->api,
+	        r->tid,
+	        r->thread32,
+	        I(r->stream),
+	        I(r->function),
+	        r->grid[0],
+	        r->grid[1],
+	        r->grid[2],
+	        r->block[0],
+	        r->block[1],
+	        r->block[2],
+	        r->dynamic_smem_bytes,
+	        r->result,
+	        r->flags,
+	};
+	int err;
+
+	*ret_is_new = wt_linker_is_new(process->linker, r->seq);
+	if (*ret_is_new)
+		return wt_rows_add(run, WT_ROWS_LAUNCH, row);
+	/* Very late, or a second one: the file knows. */
+	err = wt_rows_write(run, WT_ROWS_LAUNCH);
+	if (err)
+		return err;
+	err = wt_store_run(run, WT_SQL_LAUNCH, "iiiiiiiiiiiiiiiiii", row[0], row[1], row[2], row[3],
+	                   row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11],
+	                   row[12], row[13], row[14], row[15], row[16], row[17]);
+	*ret_is_new = sqlite3_changes(run->db) != 0;
+	return err;
+}
+
 static int drain_launch(struct wt_process *process, const struct wt_launch *r, int64_t now_ns)
 {
 	const struct wt_linker_call call = {
@@ -98,21 +138,18 @@ static int drain_launch(struct wt_process *process, const struct wt_launch *r, i
 	                (r->flags & WT_FLAG_UNARMED) &&
 	                (!process->counters.armed_ns || r->return_ns < process->counters.armed_ns),
 	};
+	bool is_new;
 	int err;
 
 	if (r->seq >= process->counters.launch_attempted) {
 		process->tally.cells_bad++;
 		return 0;
 	}
-	err = wt_store_run(process->run, WT_SQL_LAUNCH, "iiiiiiiiiiiiiiiiii", process->process_id,
-	                   I(r->seq), I(r->entry_ns), I(r->return_ns), I(r->api), I(r->tid),
-	                   I(r->thread32), I(r->stream), I(r->function), I(r->grid[0]),
-	                   I(r->grid[1]), I(r->grid[2]), I(r->block[0]), I(r->block[1]),
-	                   I(r->block[2]), I(r->dynamic_smem_bytes), I(r->result), I(r->flags));
+	err = store_launch(process, r, &is_new);
 	if (err)
 		return err;
-	if (sqlite3_changes(process->run->db) == 0) {
-		process->tally.cells_bad++; /* a seq that was there already */
+	if (!is_new) {
+		process->tally.cells_bad++;
 		return 0;
 	}
 	process->tally.launches_stored++;
@@ -438,6 +475,8 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 	if (is_over || process->is_lost || (process->counters.finished_ns && is_drained(process)))
 		state = wt_process_end_state(process);
 	process->is_complete = is_over || (process->counters.finished_ns && is_drained(process));
+	for (int i = 0; i < WT_ROWS_MAX && !err; i++)
+		err = wt_rows_write(process->run, i);
 	if (!err)
 		err = wt_shares_settle(process->run);
 	if (!err)

@@ -189,16 +189,17 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	watch_times(process, is_timed);
 	run->next_exec_id++;
 	process->tally.kernels_stored++;
-	return wt_store_run(run, WT_SQL_EXEC, "iiinniiinnninnn", exec_id, process->process_id,
-	                    run->configs[config_idx].config_id,
-	                    is_timed ? (int64_t)kernel->start_ns : WT_DB_NULL,
-	                    is_timed ? (int64_t)kernel->end_ns : WT_DB_NULL,
-	                    (int64_t)kernel->context_id, (int64_t)kernel->stream_id,
-	                    (int64_t)kernel->correlation_id,
-	                    is_node ? (int64_t)kernel->graph_id : WT_DB_NULL,
-	                    kernel->graph_node_id ? (int64_t)kernel->graph_node_id : WT_DB_NULL,
-	                    how == WT_LINK_EXACT ? (int64_t)seq : WT_DB_NULL, (int64_t)how,
-	                    values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL,
-	                    values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL,
-	                    values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL);
+	return wt_rows_add(
+	        run, WT_ROWS_EXEC,
+	        (const int64_t[]){
+	                exec_id, process->process_id, run->configs[config_idx].config_id,
+	                is_timed ? (int64_t)kernel->start_ns : WT_DB_NULL,
+	                is_timed ? (int64_t)kernel->end_ns : WT_DB_NULL, kernel->context_id,
+	                kernel->stream_id, kernel->correlation_id,
+	                is_node ? (int64_t)kernel->graph_id : WT_DB_NULL,
+	                kernel->graph_node_id ? (int64_t)kernel->graph_node_id : WT_DB_NULL,
+	                how == WT_LINK_EXACT ? (int64_t)seq : WT_DB_NULL, how,
+	                values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL,
+	                values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL,
+	                values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL});
 }

@@ -22,11 +22,17 @@ static int output_kernel(void *arg, const struct wt_linker_kernel *kernel, enum 
                          uint64_t seq, bool is_graph_call)
 {
 	struct wt_process *process = arg;
+	const struct wt_rows *rows = &process->run->rows[WT_ROWS_EXEC];
+	int err = 0;
 
 	if (how == WT_LINK_NO_CALL)
 		process->tally.kernels_cupti_only++;
 	else if (is_graph_call && !kernel->is_graph_node)
 		process->tally.kernels_graph++;
+	if (rows->count && kernel->exec_id >= rows->values[0][0])
+		err = wt_rows_write(process->run, WT_ROWS_EXEC);
+	if (err)
+		return err;
 	/* launch_seq counts graph launches where there is a graph id, and launch calls where not. */
 	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "inii", kernel->exec_id,
 	                    how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq, (int64_t)how,

@@ -56,32 +56,6 @@ static int adjust_row(struct wt_run *run, const struct wt_overlap_kernel *kernel
 	return err;
 }
 
-/* Rows of kernel_share that are due, 16 at a time, and the rest one by one. */
-static int write_shares(struct wt_run *run)
-{
-	sqlite3_stmt *statement = run->statement[WT_SQL_SHARES];
-	int code = SQLITE_OK, count = run->shares_count, at = 1;
-
-	run->shares_count = 0;
-	if (count == WT_SHARES_AT_ONCE) {
-		for (int i = 0; i < count; i++)
-			for (int j = 0; j < WT_SHARE_COLUMNS && code == SQLITE_OK; j++)
-				code = sqlite3_bind_int64(statement, at++, run->shares[i][j]);
-		if (code == SQLITE_OK) {
-			sqlite3_step(statement);
-			code = sqlite3_reset(statement);
-		}
-		return wt_store_check(run, code);
-	}
-	for (int i = 0; i < count && wt_db_errno(code) == 0; i++) {
-		const int64_t *row = run->shares[i];
-
-		code = wt_db_run(run->statement[WT_SQL_SHARE], "iiiiiiii", row[0], row[1], row[2],
-		                 row[3], row[4], row[5], row[6], row[7]);
-	}
-	return wt_store_check(run, code);
-}
-
 static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
                     const struct wt_sweep_share *share)
 {
@@ -99,12 +73,10 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 	if (!wt_derive_share(&run->configs[kernel->tag].sweep, kernel, share, &idle, &more,
 	                     &beside))
 		return 0;
-	memcpy(run->shares[run->shares_count],
-	       (const int64_t[WT_SHARE_COLUMNS]){
-	               kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns, idle.wave_max_sm_ns,
-	               idle.unjudged_sm_ns, idle.comm_sm_ns, share->alone_ns, share->active_sm_ns},
-	       sizeof(run->shares[0]));
-	err = ++run->shares_count == WT_SHARES_AT_ONCE ? write_shares(run) : 0;
+	err = wt_rows_add(run, WT_ROWS_SHARE,
+	                  (const int64_t[]){kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns,
+	                                    idle.wave_max_sm_ns, idle.unjudged_sm_ns,
+	                                    idle.comm_sm_ns, share->alone_ns, share->active_sm_ns});
 	if (err)
 		return err;
 	process = find_loaded(run, kernel->owner);
@@ -144,7 +116,6 @@ static int get_sweep(struct wt_run *run, int64_t device_id, struct wt_device_swe
 
 void wt_shares_fini(struct wt_run *run)
 {
-	run->shares_count = 0;
 	while (run->sweeps) {
 		struct wt_device_sweep *sweep = run->sweeps;
 
@@ -272,7 +243,7 @@ int wt_shares_settle(struct wt_run *run)
 			err = save(run, sweep);
 	}
 	if (!err)
-		err = write_shares(run);
+		err = wt_rows_write(run, WT_ROWS_SHARE);
 	for (struct wt_process *at = run->loaded; at && !err; at = at->next_loaded)
 		err = wt_process_stat_flush(at);
 	return err;

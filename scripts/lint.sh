@@ -44,4 +44,14 @@ if command -v shellcheck >/dev/null 2>&1; then
 else
   echo "lint: shellcheck is not installed: left out" >&2
 fi
+# What is tracked has to be named in a makefile, or the tarball lacks it.
+# shellcheck disable=SC2046
+cat configure.ac $(git ls-files 'Makefile.am' '*.mk') | tr -s ' \t\\=' '\n' | sort -u >"$folder/named.txt"
+git ls-files | grep -v -e '^tests/fuzz/corpus/' -e '^tests/fuzz/regress/' -e '^\.ci/run$' -e '\.gitignore$' -e '\.gitkeep$' \
+  -e '^Makefile\.am$' -e '^configure\.ac$' -e '\.mk$' | sort | comm -23 - "$folder/named.txt" |
+  sed 's/^/lint: in no makefile: /' >"$folder/unnamed.txt"
+if [ -s "$folder/unnamed.txt" ]; then
+  cat "$folder/unnamed.txt" >&2
+  rc=1
+fi
 exit "$rc"

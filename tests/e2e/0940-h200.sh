@@ -123,6 +123,10 @@ is "$(by_hand "SELECT count(*) FROM kernel_exec JOIN config USING (config_id) JO
 is "$(by_hand "SELECT rank FROM kernel_exec e JOIN config USING (config_id) JOIN kernel k USING (kernel_id)
   JOIN proc p ON p.process_id = e.process_id WHERE k.name LIKE '%ncclDevKernel_AllReduce%'
   GROUP BY rank ORDER BY sum(end_ns - start_ns) DESC LIMIT 1")" 0 "ddp: rank 0 waits for rank 1 in them"
+# A broadcast began 14.15 ms before the steady steps: what rank 1 waited in it until then is not theirs.
+"$wavetap" ranks -r "$run" --json >"$work/ranks.json"
+is "$(json "$work/ranks.json" "SELECT CAST(max(value ->> 'wait_ns') / 1e5 AS INTEGER), CAST(min(value ->> 'wait_ns') / 1e5 AS INTEGER)
+  FROM d, json_each(j, '$.rows')")" "4951|761" "ddp: waits within the window, 495.2 and 76.2 ms"
 # What their few blocks leave is no fault of a grid.
 "$wavetap" show -r "$run" AllReduce >"$work/out"
 is "$(grep -c 'a collective: its blocks are channels' "$work/out")|$(grep -c 'to win\|occupancy:' "$work/out")" "1|0" \

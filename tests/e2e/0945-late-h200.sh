@@ -24,6 +24,10 @@ for work_of in ddp fsdp; do
   "$wavetap" ledger -r "$run" --from 0ns --json >"$work/ledger.json"
   is "$(json "$work/ledger.json" "SELECT min(value ->> 'comm_sm_ns') > 0, sum(value ->> 'residual_sm_ns') FROM d, json_each(j, '\$.devices')")" \
     "1|0" "$work_of: idle beside collectives apart"
+  # What follows the loop is not the last step's: 246.6 ms without a kernel.
+  "$wavetap" steps -r "$run" --json >"$work/steps.json"
+  is "$(json "$work/steps.json" "SELECT (j ->> '\$.steps.steady.max_ns') < 2 * (j ->> '\$.steps.steady.median_ns') FROM d")" 1 \
+    "$work_of: no step takes twice as long as the others"
   start_ns=$(json "$work/ledger.json" "SELECT j ->> '\$.window.start_ns' FROM d")
   sed 's/^PHASE //' "$recorded/h200x2-late-$work_of.phases" | tr '\n' ',' | sed 's/^/[/; s/,$/]/' >"$work/phases.json"
   json "$work/phases.json" "SELECT value ->> 'phase', max(value ->> 'from_ns') - $start_ns, min(value ->> 'to_ns') - $start_ns,

@@ -31,6 +31,7 @@ EXTRA_DIST += \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
 	tests/gpu/guest.py \
+	tests/gpu/link_cost.cu \
 	tests/gpu/long_graph.cu \
 	tests/gpu/long_run.py \
 	tests/gpu/measured.py \

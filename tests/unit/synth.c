@@ -360,6 +360,7 @@ void synth_graph(struct synth *synth, const struct synth_launch *given, unsigned
 		record.graph_id = 3;
 		record.graph_node_id = 100 + i;
 		put_kernel(synth, &record);
+		launch.entry_ns += launch.node_ns;
 	}
 }
 

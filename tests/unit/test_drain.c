@@ -285,6 +285,63 @@ static void test_daemon_killed(void)
 	synth_folder_remove(folder);
 }
 
+/* A launch call of a given number; `api` tells which record of it was kept. */
+static void put_numbered(struct synth *s, uint64_t seq, uint32_t api)
+{
+	struct wt_launch record = {.seq = seq,
+	                           .entry_ns = synth_now_ns(),
+	                           .grid = {1, 1, 1},
+	                           .block = {1, 1, 1},
+	                           .result = 1,
+	                           .thread32 = 1,
+	                           .api = api};
+
+	record.return_ns = record.entry_ns + 100;
+	wt_ring_put(&s->ring[WT_RING_CALLS], WT_KIND_LAUNCH, 1, &record, sizeof(record));
+}
+
+/* Rows are written in groups: in any order, each number once, the first that came. */
+static void test_numbers(void)
+{
+	static const uint64_t again[] = {38, 39, 20, 3};
+	pid_t daemon, child;
+	int status;
+
+	synth_folder(folder);
+	daemon = synth_daemon(folder, "0.3");
+	child = fork();
+	if (!child) {
+		struct synth s;
+
+		if (synth_create(&s, &(struct synth_options){0}))
+			_exit(1);
+		wt_add_relaxed(&s.producer->launch_attempted, 50);
+		for (uint64_t i = 0; i < 40; i++)
+			put_numbered(&s, i ^ 1, 1);
+		for (int i = 0; i < 4; i++)
+			put_numbered(&s, again[i], 2);
+		/* All of these are stored, and decided: they failed. */
+		if (synth_query_until(folder, "SELECT count(*) FROM launch_call", 40) != 40)
+			_exit(2);
+		put_numbered(&s, 7, 3);
+		for (uint64_t i = 49; i >= 40; i--)
+			put_numbered(&s, i, 1);
+		put_numbered(&s, 44, 3);
+		synth_finish(&s);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "all were put, in two parts");
+	is_i64(synth_daemon_wait(daemon), 0, "the daemon ends by itself");
+	ok(synth_run_file(folder, file), "one run file");
+	is_i64(query("SELECT count(*) FROM launch_call"), 50, "each launch call is stored");
+	is_i64(query("SELECT sum(api = 1) FROM launch_call"), 50, "as it came first");
+	is_i64(query("SELECT launches_stored FROM loss"), 50, "and counted");
+	is_i64(query("SELECT launches_failed FROM loss"), 50, "once");
+	is_i64(query("SELECT cells_bad FROM loss"), 6, "second ones are counted as bad");
+	synth_folder_remove(folder);
+}
+
 static void test_by_order(void)
 {
 	pid_t daemon, child;
@@ -404,6 +461,7 @@ int main(void)
 	test_classes();
 	test_many();
 	test_daemon_killed();
+	test_numbers();
 	test_by_order();
 	test_torn();
 	test_superseded();

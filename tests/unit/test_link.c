@@ -345,8 +345,12 @@ static void test_open(void)
 	call(linker, 4, 10, 5000, 0, 0);
 	link_at(linker, 104, 10, 5010);
 	is_i64((int64_t)wt_linker_open_entry_ns(linker), 5000, "of one a kernel is still to come");
+	ok(!wt_linker_is_new(linker, 4) && !wt_linker_is_new(linker, 3), "they came");
 	call(linker, 6, 10, 7000, 0, 0);
+	ok(wt_linker_is_new(linker, 5) && wt_linker_is_new(linker, 7), "others come yet");
+	ok(!wt_linker_is_new(linker, 6), "one came before them");
 	call(linker, 5, 11, 6000, 0, 0);
+	ok(!wt_linker_is_new(linker, 5), "then it came");
 	is_i64(kernel(linker, 1, 104, false, 5050, 5), 4, "it comes");
 	is_i64((int64_t)wt_linker_open_entry_ns(linker), 6000, "then of the next");
 	link_at(linker, 105, 11, 6010);
