@@ -198,6 +198,7 @@ static void print_excess(struct wt_phrase *line, const struct wt_rank_row *row)
 
 		for (int k = 0; k < WT_LATE_MAX; k++)
 			if (!is_told[k] && late->excess_ns[k] > 0 &&
+			    late->excess_ns[k] > late->error_ns[k] && /* within it there is none */
 			    (most < 0 || late->excess_ns[k] > late->excess_ns[most]))
 				most = k;
 		if (most < 0 ||

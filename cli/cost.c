@@ -234,7 +234,7 @@ void wt_cost_print_budgets(struct wt_phrase *line, const struct wt_cost *cost)
 			wt_phrase_add(line, "process %" PRId64 ": %s", budget->pid,
 			              text ? text : "a limit of an unknown kind");
 		if (budget->state == WT_BUDGET_STEPPED_DOWN)
-			wt_phrase_add(line, "own cost of %.2g%% exceeded WAVETAP_BUDGET of %.4g%%",
+			wt_phrase_add(line, "own cost of %.3g%% exceeded WAVETAP_BUDGET of %.4g%%",
 			              budget->cost_pct, budget->limit_pct);
 		wt_phrase_end(line);
 	}

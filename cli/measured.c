@@ -123,6 +123,7 @@ static bool is_sound(const struct wt_measured_config *config, double dram_bytes_
 	       is_within(config->error_sms, (double)config->measure.device_sms * WT_BOUND_ERRORS) &&
 	       is_within(config->warps_per_sm, WT_BOUND_WARPS_PER_SM) &&
 	       is_within(config->tensor_share, WT_BOUND_SHARE) &&
+	       is_within(config->issue_share, WT_BOUND_SHARE) &&
 	       is_within(dram_bytes_per_ns, WT_BOUND_DRAM_BYTES_PER_NS);
 }
 

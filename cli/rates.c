@@ -84,6 +84,7 @@ static bool is_row_sound(const struct wt_rates_row *row, double sms)
 	       is_within(row->error_sms, sms * WT_BOUND_ERRORS) &&
 	       is_within(row->warps_per_sm, WT_BOUND_WARPS_PER_SM) &&
 	       is_within(row->tensor_share, WT_BOUND_SHARE) &&
+	       is_within(row->issue_share, WT_BOUND_SHARE) &&
 	       is_within(row->dram_bytes_per_ns, WT_BOUND_DRAM_BYTES_PER_NS) &&
 	       is_within(row->sm_clock_mhz, WT_BOUND_SM_CLOCK_MHZ) &&
 	       is_within(row->joint_active_sms, sms * WT_BOUND_SHARE) &&
@@ -103,7 +104,8 @@ static void take_for_damaged(struct wt_rates_row *row)
 	row->wave_max_sms = row->straggle_sms = row->ramp_sms = row->warps_per_sm = NAN;
 	row->tensor_share = row->dram_bytes_per_ns = row->sm_clock_mhz = NAN;
 	row->joint_active_sms = row->joint_error_sms = NAN;
-	row->bound[0] = row->wave_form[0] = '\0';
+	row->issue_share = row->class_wave_sms = NAN;
+	row->bound[0] = row->wave_form[0] = row->bound_reason[0] = '\0';
 }
 
 /* The SMs of its device; 0: not known. */

@@ -122,7 +122,7 @@ static void judge(const struct wt_producer *producer, uint64_t now_ns)
 		ppm = cost_ppm(&watch.begun, &now);
 		if (ppm > limit_ppm)
 			watch.windows_over++;
-		else if (ppm < limit_ppm / 5 * 4)
+		else if (ppm < limit_ppm * 4 / 5)
 			watch.windows_over = 0;
 		if (ppm > limit_ppm && watch.windows_over >= WINDOWS_OVER)
 			watch.exceeded_ppm = ppm;

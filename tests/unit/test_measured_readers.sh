@@ -212,6 +212,15 @@ for value in "active_sms = 9e999" "active_error_sms = 1e300" "active_error_sms =
   absurd measured "$value"
 done
 absurd measured "straggle_sms = 1e300"
+absurd measured "issue_share = 9e18"
+# Own cost: of each run that has it.
+cp "$run" "$work/absurd.db"
+for value in "launches_timed_ns = 9223372036854775807" "launches_long = 9" "thread_ns = -1" "budget_cost_ppm = 9223372036854775807"; do
+  sqlite3 -batch "$work/absurd.db" "DELETE FROM own_cost; INSERT INTO own_cost SELECT min(process_id), 5, 0, 10, NULL, 50, 0, 0, 0, 0, 1, 9, 1, 0, 9, 9, 0, 0, NULL, 0 FROM proc"
+  is "$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -c "own_cost .*can't be")" 0 "own_cost, before $value: nothing to tell"
+  sqlite3 -batch "$work/absurd.db" "UPDATE own_cost SET $value"
+  is "$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -c "own_cost .*a number that can't be")" 1 "own_cost, $value: check tells of it"
+done
 absurd measured "time_ns = 9223372036854775807, launches = -9223372036854775807"
 absurd measured_profile "active_sms = 9e999"
 absurd measured_profile "error_sms = 1e300"
