@@ -95,7 +95,7 @@ is "$(json "$work/ledger.json" '$.devices[0].evidence' "group_concat(key || ' ' 
   "active_sm_ns mixed, underfill_sm_ns mixed, wave_sm_ns mixed, straggle_sm_ns mixed, ramp_sm_ns mixed, unjudged_sm_ns mixed, comm_sm_ns mixed, residual_sm_ns mixed" \
   "lines say what they rest on"
 "$wavetap" ledger --all -r "$run" >"$work/out"
-ok "in text, by how much" grep -qE '^active .*sampled [0-9]+ %, profiled [0-9]+ %' "$work/out"
+ok "in text, by how much" grep -qE '^active .*sampled [0-9.]+%, profiled [0-9.]+%' "$work/out"
 sqlite3 -batch "$run" "DELETE FROM measured; INSERT INTO measured (config_id, evidence, is_used, launches, time_ns, active_sms, active_error_sms,
   underfill_sms, wave_sms, wave_max_sms, straggle_sms, ramp_sms, disagrees, joint_time_ns)
   SELECT config_id, 'sampled', 1, 1, 1, 100, 0.5, 12, 0, 0, 20, 0, 0, 0 FROM config"
