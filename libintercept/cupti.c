@@ -32,6 +32,7 @@
 #define POOL_BUFFER_BYTES (1024u * 1024u)
 #define SPARE_BUFFERS 32
 #define SPARE_BUFFER_BYTES (64u * 1024u)
+#define STEPPING_WAIT_MS 500
 #define COLLECT_QUIET_MS 20 /* nothing came back for so long: what is still lent is empty */
 #define BUFFER_ALIGNMENT 8
 
@@ -53,6 +54,7 @@ static _Atomic uint64_t owned_kinds, ever_owned_kinds;
 static _Atomic uint64_t ever_armed; /* survives a fork, unlike cupti_state */
 static _Atomic uint64_t armed_at_ns;
 static _Atomic uint64_t callbacks_begun, callbacks_ended;
+static _Atomic uint32_t flushing; /* our flushes that are in CUPTI */
 
 /* ---- the pool */
 
@@ -460,11 +462,48 @@ void wt_cupti_arm(bool is_late)
 	wt_cupti_arm_with(is_late, wt_share_hint());
 }
 
+/* STEPPING is whoever's who set it: to switch CUPTI off, for the budget or for good. False: nothing to do. */
+static bool begin_stepping(struct wt_fork_page *page)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < STEPPING_WAIT_MS && wt_cupti_is_held(); i++) {
+		uint64_t armed = WT_CUPTI_ARMED, resting = WT_CUPTI_RESTING;
+
+		if (atomic_compare_exchange_strong(&page->cupti_state, &armed, WT_CUPTI_STEPPING) ||
+		    atomic_compare_exchange_strong(&page->cupti_state, &resting, WT_CUPTI_STEPPING))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+wtcupti_result wt_cupti_flush(uint32_t flag, bool *ret_is_held)
+{
+	wtcupti_result result = WTCUPTI_SUCCESS;
+
+	atomic_fetch_add(&flushing, 1);
+	*ret_is_held = wt_cupti_is_held();
+	if (*ret_is_held)
+		result = wt_cupti.flush_all(flag);
+	atomic_fetch_sub(&flushing, 1);
+	return result;
+}
+
+bool wt_cupti_is_left(unsigned limit_ms)
+{
+	struct timespec pause = {.tv_nsec = 1000000};
+
+	for (unsigned i = 0; i < limit_ms && atomic_load(&flushing); i++)
+		nanosleep(&pause, NULL);
+	return !wt_cupti_is_held() && !atomic_load(&flushing);
+}
+
 void wt_cupti_step_back(enum wt_reason reason, uint64_t detail)
 {
 	struct wt_fork_page *page = wt_fork_page();
 
-	if (!wt_cupti_is_held())
+	if (!page || !begin_stepping(page))
 		return;
 	wt_cupti_disable_all();
 	wt_cupti.flush_all(WTCUPTI_FLUSH_FORCED); /* our buffers come home */

@@ -95,8 +95,15 @@ bool wt_cupti_owned(int kind);
 /* All kinds and calls that are on for us: off. */
 void wt_cupti_disable_all(void);
 
-/* Gives CUPTI up for good in this process, for somebody who can't share it: hooks-only. */
+/* Gives CUPTI up for good in this process, for somebody who can't share it: hooks-only. Any thread of the
+ * application; blocks as a forced flush does, and while wt_cupti_rest is at work. */
 void wt_cupti_step_back(enum wt_reason reason, uint64_t detail);
+
+/* A flush of ours, if CUPTI is: *ret_is_held. Of the flush thread and of profiled launches; blocks. */
+wtcupti_result wt_cupti_flush(uint32_t flag, bool *ret_is_held);
+
+/* CUPTI was given up, and no flush of ours is in it any more; waits for that, at most `limit_ms`. */
+bool wt_cupti_is_left(unsigned limit_ms);
 
 /* Are CUPTI's buffer callbacks ours: armed, or resting? */
 bool wt_cupti_is_held(void);

@@ -98,12 +98,13 @@ static void write_clock(struct wt_view *view)
 static bool flush(struct wt_view *view, uint32_t flag)
 {
 	struct timespec cpu;
+	bool is_held;
+	wtcupti_result result = wt_cupti_flush(flag, &is_held);
 
-	if (wt_cupti_is_held()) {
-		wtcupti_result result = wt_cupti.flush_all(flag);
+	if (is_held) {
 		uint64_t held_ns = flag ? 0 : wt_profile_flush_due(wt_cupti_is_short());
 
-		if (held_ns && !wt_cupti.flush_all(WTCUPTI_FLUSH_FORCED))
+		if (held_ns && !wt_cupti_flush(WTCUPTI_FLUSH_FORCED, &is_held) && is_held)
 			wt_profile_flushed(held_ns);
 		if (result && flag)
 			wt_log("cupti: forced flush gave %d", result);

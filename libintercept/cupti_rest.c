@@ -53,18 +53,13 @@ bool wt_cupti_rest(enum wt_reason reason, uint64_t detail)
 	    !atomic_compare_exchange_strong(&page->cupti_state, &expected, WT_CUPTI_STEPPING))
 		return false;
 	nanosleep(&pause, NULL);
-	/* Another thread may have given CUPTI up meanwhile: then nothing of it is ours to call, nor is its state. */
-	expected = WT_CUPTI_STEPPING;
 	if (!is_at_rest(page)) {
-		atomic_compare_exchange_strong(&page->cupti_state, &expected, WT_CUPTI_ARMED);
+		wt_store_release(&page->cupti_state, WT_CUPTI_ARMED);
 		return false;
 	}
-	if (wt_load_acquire(&page->cupti_state) != WT_CUPTI_STEPPING)
-		return false;
 	wt_cupti_disable_all();
 	give_to_application();
-	if (!atomic_compare_exchange_strong(&page->cupti_state, &expected, WT_CUPTI_RESTING))
-		return false;
+	wt_store_release(&page->cupti_state, WT_CUPTI_RESTING);
 	wt_segment_set_capture(WT_CAPTURE_HOOKS_ONLY, reason, detail);
 	wt_log("cupti: resting: %s", wt_reason_text(reason));
 	return true;

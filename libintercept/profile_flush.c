@@ -21,15 +21,16 @@ bool wt_profile_was_alone(const struct wt_profile_run *run)
 void wt_profile_flush(struct wt_profile_run *run)
 {
 	wtcupti_result result;
+	bool is_held;
 
 	if (!wt_load_relaxed(&run->held_ns))
 		wt_store_relaxed(&run->held_ns, wt_profile_clock_ns());
 	if (!wt_cupti_is_recording() || !wt_profile_was_alone(run))
 		return;
-	result = wt_cupti.flush_all(WTCUPTI_FLUSH_FORCED);
+	result = wt_cupti_flush(WTCUPTI_FLUSH_FORCED, &is_held);
 	if (result)
 		wt_log("profile: a forced flush gave %d", result);
-	else
+	else if (is_held)
 		wt_store_relaxed(&run->held_ns, 0);
 }
 

@@ -228,10 +228,8 @@ wtcupti_result cuptiActivityEnable(int kind)
 	struct wt_share_target target = wt_share_find_target(CALLER, true);
 	wtcupti_result result;
 
-	if (target.is_shared) {
-		wt_share_note_finalize(false);
+	if (target.is_shared)
 		return enable_shared(&target, "cuptiActivityEnable", kind, false);
-	}
 	result = REAL(&target, "cuptiActivityEnable", wtcupti_activity_kind_fn, (kind));
 	if (wt_share_give_way(CALLER, result))
 		result = REAL(&target, "cuptiActivityEnable", wtcupti_activity_kind_fn, (kind));

@@ -1,5 +1,5 @@
 /*
- * share.h - private to share.c, share_calls.c and share_copy.c: whom a caller of an exported CUPTI function means.
+ * share.h - private to share.c, share_calls.c, share_copy.c and share_feed.c: whom a caller of an exported CUPTI function means.
  *
  * Any thread; may block in the dynamic loader.
  */

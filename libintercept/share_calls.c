@@ -87,6 +87,8 @@ static void end_subscribers(const struct wt_share_target *target)
 
 static void note_subscriber(wtcupti_subscriber from, wtcupti_subscriber to)
 {
+	if (to)
+		wt_share_note_finalize(false);
 	for (int i = 0; i < SUBSCRIBERS_MAX; i++) {
 		wtcupti_subscriber expected = from;
 
@@ -101,10 +103,8 @@ wtcupti_result cuptiSubscribe(wtcupti_subscriber *subscriber, wtcupti_callback_f
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 	wtcupti_result result;
 
-	if (target.is_shared) {
-		wt_share_note_finalize(false);
+	if (target.is_shared)
 		end_subscribers(&target);
-	}
 	result = REAL(&target, "cuptiSubscribe", wtcupti_subscribe_fn,
 	              (subscriber, callback, user_data));
 	if (!target.is_shared && wt_share_give_way(CALLER, result))
@@ -122,10 +122,8 @@ wtcupti_result cuptiSubscribe_v2(wtcupti_subscriber *subscriber, wtcupti_callbac
 	struct wt_share_target target = wt_share_find_target(CALLER, false);
 	wtcupti_result result;
 
-	if (target.is_shared) {
-		wt_share_note_finalize(false);
+	if (target.is_shared)
 		end_subscribers(&target);
-	}
 	result = REAL(&target, symbol, wtcupti_subscribe_v2_fn,
 	              (subscriber, callback, user_data, params));
 	if (target.is_shared && result == WTCUPTI_ERROR_NOT_COMPATIBLE) {
@@ -167,6 +165,7 @@ static void end_session(const struct wt_share_target *target)
 		wt_store_release(&subscribers_ended, 1);
 	}
 	wt_share_end_session(target);
+	wt_share_note_finalize(true);
 }
 
 wtcupti_result cuptiFinalize(void)
@@ -176,7 +175,6 @@ wtcupti_result cuptiFinalize(void)
 	if (!target.is_shared)
 		return REAL(&target, "cuptiFinalize", wtcupti_finalize_fn, ());
 	end_session(&target);
-	wt_share_note_finalize(true);
 	return WTCUPTI_SUCCESS;
 }
 

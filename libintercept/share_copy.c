@@ -31,6 +31,8 @@ uintptr_t wt_share_hint(void)
 	return (uintptr_t)wt_load_acquire(&looked_up_in);
 }
 
+#define LEFT_WAIT_MS 500
+
 /* ---- giving way */
 
 /* The program is done with the armed copy: it called cuptiFinalize, which we kept from CUPTI. */
@@ -49,7 +51,7 @@ static void finalize_if_asked(void)
 {
 	wtcupti_finalize_fn finalize;
 
-	if (!wt_load_acquire(&is_finalized))
+	if (!wt_load_acquire(&is_finalized) || !wt_cupti_is_left(LEFT_WAIT_MS))
 		return;
 	finalize = (wtcupti_finalize_fn)wt_real_dlsym(wt_cupti.handle, "cuptiFinalize");
 	if (finalize)

@@ -20,6 +20,7 @@
  * the application's or CUPTI's code runs: its callbacks may enter here again from any thread.
  */
 #include "libintercept/cupti.h"
+#include "libintercept/share.h"
 
 struct held_buffer {
 	uint8_t *buffer;
@@ -113,6 +114,7 @@ void wt_share_open(int slot, uint32_t context_id, uint64_t now_ns)
 	struct wt_view *view = wt_segment_view(false);
 	bool is_first;
 
+	wt_share_note_finalize(false);
 	pthread_mutex_lock(&app.lock);
 	is_first = !any_is_open();
 	if (context_id) { /* an exception for this context ends */

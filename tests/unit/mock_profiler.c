@@ -50,6 +50,12 @@ bool wt_cupti_is_recording(void)
 	return mock.is_recording;
 }
 
+wtcupti_result wt_cupti_flush(uint32_t flag, bool *ret_is_held)
+{
+	*ret_is_held = wt_cupti_is_recording();
+	return *ret_is_held ? wt_cupti.flush_all(flag) : WTCUPTI_SUCCESS;
+}
+
 bool wt_share_any_open(void)
 {
 	return mock.is_app_profiling;
