@@ -30,8 +30,7 @@ struct wt_check {
 	sqlite3 *db;
 	bool is_live; /* some process is still being recorded */
 	bool has_measured; /* of version 3 or later: alone_ns, beside_ns, `measured` */
-	bool has_extremes; /* of version 4 or later: the last columns of sm_bucket */
-	bool has_classes; /* of version 4 or later: shares of issue slots, waves of classes */
+	bool has_classes; /* of version 4 or later: issue slots, waves of classes, the last of sm_bucket */
 	bool has_shares; /* the file is of version 2 or later: kernel_share, sweep, comm_sm_ns */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);

@@ -20,7 +20,7 @@ struct column {
 struct table {
 	const char *name, *from, *id;
 	const char *text; /* what is wrong */
-	bool is_extreme; /* not before version 4 */
+	bool has_classes; /* not before version 4 */
 	struct column columns[COLUMNS_MAX];
 };
 
@@ -167,7 +167,7 @@ int wt_check_bounds(struct wt_check *check)
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !err; i++)
-		if (check->has_measured && (check->has_extremes || !tables[i].is_extreme))
+		if (check->has_measured && (check->has_classes || !tables[i].has_classes))
 			err = check_table(check, &tables[i]);
 	return err;
 }

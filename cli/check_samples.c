@@ -216,8 +216,8 @@ int wt_check_samples(struct wt_check *check)
 	if (!err)
 		err = wt_check_code(check,
 		                    sqlite3_prepare_v2(check->db,
-		                                       check->has_extremes ? BUCKET_SQL(EXTREMES)
-		                                                           : BUCKET_SQL("NULL"),
+		                                       check->has_classes ? BUCKET_SQL(EXTREMES)
+		                                                          : BUCKET_SQL("NULL"),
 		                                       -1, &s.bucket_row, NULL));
 	if (!err)
 		err = check_chunks(&s);
