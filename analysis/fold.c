@@ -90,14 +90,12 @@ void wt_fold_destroy(struct wt_fold *fold)
 static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 {
 	struct fold_block *block = &fold->blocks.all[idx];
-	bool is_course = block->config != FOLD_NONE && !block->is_rest;
 	uint32_t bins = 1, first;
 	void *grown;
 
 	if (!fold->is_crowded)
-		bins = fold_block_bins(&fold->options, block, 1);
-	if (!fold->is_crowded && is_course)
-		bins *= fold->finer;
+		bins = fold_block_bins(&fold->options, block, 1) *
+		       (fold_block_is_course(block) ? fold->finer : 1);
 	grown = fold_room(fold->owner, &fold->owner_room, fold->normal.unknowns + bins,
 	                  sizeof(*fold->owner));
 	if (!grown)
@@ -236,32 +234,42 @@ static uint32_t channels_of(const struct wt_fold_sample *sample)
 	return channels;
 }
 
-/* To the matrix that its channels share, or to one of each. One that there is no room for has 0 in rhs. */
+/* To the equations of channel i, or [0], of all together; *ret_is_added: there was room. */
+static int add_channel(struct wt_fold *fold, int i, const double *rhs, bool *ret_is_added)
+{
+	int err = fold_normal_add(&fold->channels[i], &fold->row, &rhs[i], fold->is_full);
+
+	*ret_is_added = !err;
+	fold->channel_busy[i] += !err;
+	return err == -ENOSPC ? 0 : err;
+}
+
+/* To the matrix that its channels share, or to one of each. What there is no room for has 0 in rhs. */
 static int add_channels(struct wt_fold *fold, const struct wt_fold_sample *sample, double *rhs)
 {
 	uint32_t channels = channels_of(sample);
-	bool is_together;
+	bool is_added = false;
 	int err = 0;
 
 	if (!channels || !fold->row.count)
 		return 0;
 	if (!fold->together)
 		fold->together = channels;
-	is_together = channels == fold->together;
-	for (int i = is_together ? 0 : 1; i < (is_together ? 1 : FOLD_SOLVED_CHANNELS); i++) {
-		if (i && !(channels >> i & 1))
-			continue;
-		err = fold_normal_add(&fold->channels[i], &fold->row, &rhs[i], fold->is_full);
-		if (err && err != -ENOSPC)
-			return err;
-		fold->channel_busy[i] += !err;
-		for (int k = 1; k < FOLD_SOLVED_CHANNELS; k++) {
-			if (err && (k == i || !i))
-				rhs[k] = 0;
-			fold->together_square[k] += i ? 0 : rhs[k] * rhs[k];
+	if (channels == fold->together) {
+		err = add_channel(fold, 0, rhs, &is_added);
+		for (int i = 1; i < FOLD_SOLVED_CHANNELS; i++) {
+			rhs[i] = is_added ? rhs[i] : 0;
+			fold->together_square[i] += rhs[i] * rhs[i];
 		}
+		return err;
 	}
-	return 0;
+	for (int i = 1; i < FOLD_SOLVED_CHANNELS && !err; i++) {
+		if (!(channels >> i & 1))
+			continue;
+		err = add_channel(fold, i, rhs, &is_added);
+		rhs[i] = is_added ? rhs[i] : 0;
+	}
+	return err;
 }
 
 /* Adds the row to the normal equations; -ENOSPC: not, since there is no room. */
@@ -334,9 +342,8 @@ static int merge_bins(struct wt_fold *fold, int64_t rows, uint32_t finer)
 	for (size_t u = 0; u < fold->normal.unknowns;) {
 		uint32_t owner = fold->owner[u];
 		struct fold_block *block = &fold->blocks.all[owner];
+		uint32_t each = fold_block_is_course(block) ? finer : 1;
 		uint32_t bins = block->bins, first = next;
-
-		uint32_t each = block->config != FOLD_NONE && !block->is_rest ? finer : 1;
 
 		if (block->rows <= rows)
 			block->bins = 1;

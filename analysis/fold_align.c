@@ -363,7 +363,7 @@ static double joint_share(const struct fold_fit *fit)
 
 	for (size_t i = 0; i < blocks->count; i++) {
 		all_ns += fit->block_ns[i];
-		if (blocks->all[i].config == FOLD_NONE || blocks->all[i].is_rest)
+		if (!fold_block_is_course(&blocks->all[i]))
 			joint_ns += fit->block_ns[i];
 	}
 	return all_ns > 0 ? joint_ns / all_ns : 0;

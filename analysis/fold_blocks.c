@@ -103,7 +103,7 @@ void fold_block_saw(struct fold_block *block, double phase_ns)
 
 double fold_block_span_ns(const struct fold_block *block)
 {
-	if (block->config == FOLD_NONE || block->is_rest)
+	if (!fold_block_is_course(block))
 		return block->span_ns;
 	if (block->alones)
 		return block->alone_busy_ns / (double)block->alones;
@@ -115,7 +115,7 @@ uint32_t fold_block_bins(const struct wt_fold_options *options, const struct fol
 {
 	double ns = block->span_ns;
 
-	if (block->config != FOLD_NONE && !block->is_rest) {
+	if (fold_block_is_course(block)) {
 		ns = block->durations ? block->duration_ns / (double)block->durations : 0;
 		if (block->alones)
 			ns = block->alone_ns / (double)block->alones;

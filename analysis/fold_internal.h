@@ -71,6 +71,12 @@ struct fold_blocks {
 	uint32_t crowd; /* block of all sets that are too large or too many */
 };
 
+/* By the part of its course: of a configuration, and not the rest of disturbed launches. */
+static inline bool fold_block_is_course(const struct fold_block *block)
+{
+	return block->config != FOLD_NONE && !block->is_rest;
+}
+
 int fold_blocks_init(struct fold_blocks *blocks);
 void fold_blocks_fini(struct fold_blocks *blocks);
 size_t fold_blocks_bytes(const struct fold_blocks *blocks);
