@@ -266,3 +266,29 @@ struct sim_outcome sim_look(const char *name, const struct fold_sim *sim,
 	       outcome.summary.unknowns, outcome.summary.pairs, outcome.summary.bytes);
 	return outcome;
 }
+
+struct wt_fold *sim_fold_new(const struct wt_fold_options *options)
+{
+	struct wt_fold *fold;
+
+	if (wt_fold_create(options, &fold))
+		abort();
+	return fold;
+}
+
+struct wt_fold *sim_fold_all(const char *name, struct fold_sim *sim, size_t part,
+                             const struct wt_fold_options *options, struct sim_outcome *ret_outcome)
+{
+	struct wt_fold *fold = sim_fold_new(options);
+
+	if (sim_fold(sim, fold, part) || wt_fold_solve(fold))
+		abort();
+	*ret_outcome = sim_look(name, sim, fold);
+	return fold;
+}
+
+void sim_shapes(struct fold_sim *sim)
+{
+	for (size_t i = 0; i < sim->config_count; i++)
+		sim_shape(sim, i, 2 + (int)(i % 6));
+}

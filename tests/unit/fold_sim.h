@@ -75,4 +75,13 @@ struct sim_outcome {
 struct sim_outcome sim_look(const char *name, const struct fold_sim *sim,
                             const struct wt_fold *fold);
 
+/* Those that can't fail in a test: else it ends. NULL: the usual options. The caller destroys the fold. */
+struct wt_fold *sim_fold_new(const struct wt_fold_options *options);
+/* Folds all of it, `part` samples at a time, solves, and looks. */
+struct wt_fold *sim_fold_all(const char *name, struct fold_sim *sim, size_t part,
+                             const struct wt_fold_options *options,
+                             struct sim_outcome *ret_outcome);
+/* A shape for each configuration, of 2 to 7 parts. */
+void sim_shapes(struct fold_sim *sim);
+
 #endif /* WT_TEST_FOLD_SIM_H */

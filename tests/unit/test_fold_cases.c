@@ -11,34 +11,6 @@
 
 #define PART 2000
 
-static struct wt_fold *fold_new(const struct wt_fold_options *options)
-{
-	struct wt_fold *fold;
-
-	if (wt_fold_create(options, &fold))
-		abort();
-	return fold;
-}
-
-/* Folds, and looks; the caller destroys. */
-static struct wt_fold *fold_sim(const char *name, struct fold_sim *sim, size_t part,
-                                const struct wt_fold_options *options,
-                                struct sim_outcome *ret_outcome)
-{
-	struct wt_fold *fold = fold_new(options);
-
-	if (sim_fold(sim, fold, part) || wt_fold_solve(fold))
-		abort();
-	*ret_outcome = sim_look(name, sim, fold);
-	return fold;
-}
-
-static void shapes(struct fold_sim *sim)
-{
-	for (size_t i = 0; i < sim->config_count; i++)
-		sim_shape(sim, i, 2 + (int)(i % 6));
-}
-
 /* Kernels of 5 to 40 us in random order. */
 static double some_work(struct fold_sim *sim, double now_ns, int count, size_t first,
                         size_t configs)
@@ -72,7 +44,7 @@ static void long_and_rare(void)
 	double now_ns = 100000;
 
 	sim_init(&sim, 20, 13);
-	shapes(&sim);
+	sim_shapes(&sim);
 	for (int i = 0; i < 50; i++) {
 		now_ns = some_work(&sim, now_ns, 150, 0, 8);
 		now_ns = sim_launch(&sim, 8, now_ns + 1500, 10e6); /* 10 ms */
@@ -82,7 +54,7 @@ static void long_and_rare(void)
 			now_ns = sim_launch(&sim, 9, now_ns + 1000, 3e6); /* long, once */
 	}
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
-	fold = fold_sim("long and rare", &sim, PART, NULL, &outcome);
+	fold = sim_fold_all("long and rare", &sim, PART, NULL, &outcome);
 	is_honest(&outcome, "long and rare");
 	for (uint32_t i = 8; i < 10; i++) {
 		wt_fold_result(fold, i, &result);
@@ -108,7 +80,7 @@ static void varying(void)
 	double now_ns = 100000;
 
 	sim_init(&sim, 8, 14);
-	shapes(&sim);
+	sim_shapes(&sim);
 	for (int i = 0; i < 16000; i++) {
 		size_t config = (size_t)(sim_uniform(&sim) * 8);
 
@@ -118,7 +90,7 @@ static void varying(void)
 		                            (0.6 + 0.8 * sim_uniform(&sim)));
 	}
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("varying", &sim, PART, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("varying", &sim, PART, NULL, &outcome));
 	is_honest(&outcome, "varying durations and activity");
 	is_i64(outcome.measured, 8, "all measured");
 	sim_free(&sim);
@@ -136,13 +108,13 @@ static void holes_and_drift(void)
 	double end_ns;
 
 	sim_init(&sim, 10, 15);
-	shapes(&sim);
+	sim_shapes(&sim);
 	end_ns = some_work(&sim, 100000, 40000, 0, 10);
 	sim.offset_ns = 4000;
 	sim.drift = 2000 / end_ns;
 	for (double now_ns = 50000; now_ns + 60e6 < end_ns; now_ns += 60e6)
 		sim_sample(&sim, now_ns, now_ns + 37e6, 50000, 0, 0);
-	fold = fold_sim("holes and drift", &sim, 333, NULL, &outcome);
+	fold = sim_fold_all("holes and drift", &sim, 333, NULL, &outcome);
 	is_honest(&outcome, "holes and drift");
 	is_i64(outcome.measured, 10, "all measured");
 	ok(outcome.summary.offset_error_ns > 1000, "the drift is in the offset's error");
@@ -171,7 +143,7 @@ static void channels(void)
 	double end_ns;
 
 	sim_init(&sim, 5, 16);
-	shapes(&sim);
+	sim_shapes(&sim);
 	end_ns = some_work(&sim, 100000, 8000, 0, 5);
 	sim_sample(&sim, 0, end_ns, 50000, 0, 0);
 	for (size_t i = 0; i < sim.sample_count; i++) {
@@ -182,7 +154,7 @@ static void channels(void)
 		mean[WT_FOLD_DRAM] = i / 1000 % 2 ? -1 : mean[WT_FOLD_DRAM]; /* now and then */
 		mean[WT_FOLD_CLOCK] = 1.98;
 	}
-	fold = fold_sim("channels", &sim, PART, NULL, &outcome);
+	fold = sim_fold_all("channels", &sim, PART, NULL, &outcome);
 	for (uint32_t i = 0; i < 5; i++) {
 		wt_fold_result(fold, i, &result);
 		is_near(result.mean[WT_FOLD_WARPS], result.active_sms / 4, 0.1, "warps");
@@ -235,7 +207,7 @@ static void classes(void)
 	double now_ns = 100000;
 
 	sim_init(&sim, 5, 21);
-	shapes(&sim);
+	sim_shapes(&sim);
 	for (int i = 0; i < 12; i++) {
 		now_ns = some_work(&sim, now_ns, 700, 0, 4);
 		now_ns = sim_launch(&sim, 4, now_ns + 1000, 90000);
@@ -247,7 +219,7 @@ static void classes(void)
 
 		sim.samples[i].mean[is_rich ? WT_FOLD_ACTIVE : WT_FOLD_ISSUE] = -1;
 	}
-	fold = fold_sim("classes", &sim, 300, NULL, &outcome);
+	fold = sim_fold_all("classes", &sim, 300, NULL, &outcome);
 	for (uint32_t i = 0; i < 4; i++) {
 		wt_fold_result(fold, i, &result);
 		is_near(result.mean[WT_FOLD_ISSUE], rates[i], 0.01, "issue slots");
@@ -275,12 +247,12 @@ static void foreign(void)
 	double end_ns;
 
 	sim_init(&sim, 6, 17);
-	shapes(&sim);
+	sim_shapes(&sim);
 	end_ns = some_work(&sim, 100000, 8000, 0, 6);
 	for (double now_ns = 0; now_ns < end_ns; now_ns += 400000 * sim_uniform(&sim))
 		sim_foreign(&sim, now_ns, now_ns + 90000 * sim_uniform(&sim), 60);
 	sim_sample(&sim, 0, end_ns, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("foreign", &sim, PART, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("foreign", &sim, PART, NULL, &outcome));
 	is_i64(outcome.summary.state, WT_FOLD_UNEXPLAINED, "somebody else's kernels: no answer");
 	sim_free(&sim);
 }
@@ -296,7 +268,7 @@ static void locked(void)
 
 	sim_init(&sim, 12, 18);
 	sim.record_noise_ns = 0;
-	shapes(&sim);
+	sim_shapes(&sim);
 	now_ns = some_work(&sim, 100000, 12000, 0, 6);
 	now_ns = ceil(now_ns / 50000) * 50000 + 200000;
 	for (int i = 0; i < 4000; i++)
@@ -304,7 +276,7 @@ static void locked(void)
 			sim_launch(&sim, 6 + k, now_ns + i * 100000 + (double)k * 16000 + 300,
 			           14000);
 	sim_sample(&sim, 0, now_ns + 4000 * 100000, 50000, 0, 0);
-	fold = fold_sim("locked", &sim, PART, NULL, &outcome);
+	fold = sim_fold_all("locked", &sim, PART, NULL, &outcome);
 	is_honest(&outcome, "locked");
 	for (uint32_t i = 0; i < 12; i++) {
 		struct wt_fold_result result;
@@ -334,7 +306,7 @@ static void shifted(void)
 	for (int i = 0; i < 30000; i++)
 		sim_launch(&sim, (size_t)i % 3, 10000.0 * i, 9000);
 	sim_sample(&sim, 10e6, 290e6, 47000, 0, 0);
-	wt_fold_destroy(fold_sim("shifted", &sim, PART, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("shifted", &sim, PART, NULL, &outcome));
 	is_honest(&outcome, "offsets a period apart");
 	is_near(outcome.summary.offset_ns, 0, 200, "the least one");
 	sim_free(&sim);
@@ -355,7 +327,7 @@ static void ambiguous(void)
 	for (int i = 0; i < 60000; i++)
 		sim_launch(&sim, (size_t)i % 5, 10000.0 * i + 500, 9000);
 	sim_sample(&sim, 10e6, 590e6, 50000, 0, 0); /* its period */
-	wt_fold_destroy(fold_sim("ambiguous", &sim, PART, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("ambiguous", &sim, PART, NULL, &outcome));
 	ok(outcome.summary.state == WT_FOLD_NOT_ALIGNED || outcome.measured == 0,
 	   "samples that are all the same: no answer");
 	sim_free(&sim);
@@ -366,7 +338,7 @@ static void nothing(void)
 	const struct wt_fold_kernel wrong[2] = {{2000, 3000, 0}, {1000, 1500, 0}};
 	const struct wt_fold_sample samples[2] = {{0, 1000, {0}}, {500, 1500, {0}}};
 	struct wt_fold_options options = {.sm_count = 0};
-	struct wt_fold *fold = fold_new(NULL), *none = NULL;
+	struct wt_fold *fold = sim_fold_new(NULL), *none = NULL;
 	struct wt_fold_summary summary;
 	struct wt_fold_result result;
 
@@ -393,7 +365,7 @@ static void idle_first(void)
 	struct fold_sim silent, sim;
 	struct wt_fold_summary summary;
 	struct sim_outcome outcome;
-	struct wt_fold *fold = fold_new(NULL);
+	struct wt_fold *fold = sim_fold_new(NULL);
 	double end_ns;
 
 	sim_init(&silent, 1, 23);
@@ -406,7 +378,7 @@ static void idle_first(void)
 	is_i64(summary.state, WT_FOLD_NO_SAMPLES, "which is a state, no error");
 	wt_fold_destroy(fold);
 
-	fold = fold_new(NULL);
+	fold = sim_fold_new(NULL);
 	for (size_t i = 0; i < silent.sample_count; i++) {
 		silent.samples[i].mean[WT_FOLD_ACTIVE] = -1;
 		silent.samples[i].mean[WT_FOLD_WARPS] = i % 2;
@@ -418,11 +390,11 @@ static void idle_first(void)
 	wt_fold_destroy(fold);
 
 	sim_init(&sim, 4, 24);
-	shapes(&sim);
+	sim_shapes(&sim);
 	end_ns = some_work(&sim, 100e6, 3000, 0, 4);
 	end_ns = some_work(&sim, end_ns + 100e6, 5000, 0, 4);
 	sim_sample(&sim, 0, end_ns + 30e6, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("idle first", &sim, 500, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("idle first", &sim, 500, NULL, &outcome));
 	is_honest(&outcome, "idle at first and in between");
 	is_i64(outcome.measured, 4, "all measured");
 	sim_free(&silent);
@@ -440,7 +412,7 @@ static void ramps(void)
 	struct wt_fold *fold;
 
 	sim_init(&sim, 8, 25);
-	shapes(&sim);
+	sim_shapes(&sim);
 	sim.ramp_ns = 650;
 	for (int i = 0; i < 30000; i++) {
 		size_t config = (size_t)(sim_uniform(&sim) * 8);
@@ -449,8 +421,8 @@ static void ramps(void)
 		                    4400 + 2500 * (double)config);
 	}
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("ramps, not told", &sim, PART, NULL, &without));
-	fold = fold_sim("ramps", &sim, PART, &options, &outcome);
+	wt_fold_destroy(sim_fold_all("ramps, not told", &sim, PART, NULL, &without));
+	fold = sim_fold_all("ramps", &sim, PART, &options, &outcome);
 	is_honest(&outcome, "ramps");
 	is_i64(outcome.measured, 8, "all measured");
 	is_near(outcome.summary.offset_ns, 0, 60, "the offset is found");
@@ -491,7 +463,7 @@ static void thin_tails(void)
 	}
 	sim.offset_ns = 370;
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("thin tails", &sim, PART, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("thin tails", &sim, PART, NULL, &outcome));
 	is_honest(&outcome, "thin tails");
 	is_near(outcome.summary.offset_ns, 370, outcome.summary.offset_error_ns,
 	        "thin tails: the offset is within its error");
@@ -509,20 +481,20 @@ static void little_memory(void)
 	double now_ns;
 
 	sim_init(&sim, 220, 20);
-	shapes(&sim);
+	sim_shapes(&sim);
 	now_ns = some_work(&sim, 100000, 20000, 0, 20);
 	now_ns = some_work(&sim, now_ns, 6000, 20, 200);
 	now_ns = some_work(&sim, now_ns, 3000, 0, 20);
 	sim_sample(&sim, 0, now_ns, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("little memory", &sim, PART, &options, &outcome));
+	wt_fold_destroy(sim_fold_all("little memory", &sim, PART, &options, &outcome));
 	is_i64(outcome.summary.state, WT_FOLD_OK, "little memory: still explained");
 	ok(outcome.summary.bytes < 1500000, "within a limit");
 	ok(outcome.worst < 4, "what is said to be known is");
-	wt_fold_destroy(fold_sim("enough memory", &sim, PART, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("enough memory", &sim, PART, NULL, &outcome));
 	is_honest(&outcome, "enough memory");
 	now_ns = some_work(&sim, now_ns + 1000, 20000, 0, 20);
 	sim_sample(&sim, (double)sim.samples[sim.sample_count - 1].end_ns, now_ns, 50000, 0, 0);
-	wt_fold_destroy(fold_sim("twice as long", &sim, PART, NULL, &twice));
+	wt_fold_destroy(sim_fold_all("twice as long", &sim, PART, NULL, &twice));
 	ok((double)twice.summary.bytes < 1.05 * (double)outcome.summary.bytes,
 	   "a longer run takes no more");
 	sim_free(&sim);
@@ -544,7 +516,7 @@ static void hundreds(bool is_random)
 	double now_ns = 100000, begin_s, took_s;
 
 	sim_init(&sim, 300, 26);
-	shapes(&sim);
+	sim_shapes(&sim);
 	sim.offset_ns = -7300;
 	if (is_random)
 		now_ns = some_work(&sim, now_ns, 30000, 0, 300);
@@ -554,7 +526,7 @@ static void hundreds(bool is_random)
 			                    4000 + (double)(i * 7919 % 300) * 150);
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
 	begin_s = cpu_s();
-	wt_fold_destroy(fold_sim("300 configurations", &sim, 20000, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("300 configurations", &sim, 20000, NULL, &outcome));
 	took_s = cpu_s() - begin_s;
 	printf("# %zu samples, %zu kernels: %.1f s\n", sim.sample_count, sim.kernel_count, took_s);
 	is_honest(&outcome, is_random ? "300 configurations in random order"
@@ -571,14 +543,14 @@ static void thousands(void)
 	double now_ns = 100000, begin_s;
 
 	sim_init(&sim, 3000, 21);
-	shapes(&sim);
+	sim_shapes(&sim);
 	for (int step = 0; step < 60; step++)
 		for (size_t i = 0; i < 3000; i++)
 			now_ns = sim_launch(&sim, i, now_ns + 900 + 300 * sim_uniform(&sim),
 			                    4000 + (double)(i * 7919 % 3000) * 7);
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
 	begin_s = cpu_s();
-	wt_fold_destroy(fold_sim("3000 configurations", &sim, 20000, NULL, &outcome));
+	wt_fold_destroy(sim_fold_all("3000 configurations", &sim, 20000, NULL, &outcome));
 	printf("# %zu samples, %zu kernels: %.1f s\n", sim.sample_count, sim.kernel_count,
 	       cpu_s() - begin_s);
 	is_honest(&outcome, "3000 configurations in a fixed order");

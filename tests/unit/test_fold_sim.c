@@ -9,24 +9,11 @@
 
 #define PART 2000 /* samples of a stretch */
 
-static struct wt_fold *fold_new(void)
-{
-	struct wt_fold *fold;
-
-	if (wt_fold_create(NULL, &fold))
-		abort();
-	return fold;
-}
-
 static struct sim_outcome run(const char *name, struct fold_sim *sim)
 {
-	struct wt_fold *fold = fold_new();
 	struct sim_outcome outcome;
 
-	if (sim_fold(sim, fold, PART) || wt_fold_solve(fold))
-		abort();
-	outcome = sim_look(name, sim, fold);
-	wt_fold_destroy(fold);
+	wt_fold_destroy(sim_fold_all(name, sim, PART, NULL, &outcome));
 	return outcome;
 }
 
@@ -164,6 +151,7 @@ static void fixed_edges(uint64_t seed, double gap_ns, size_t bytes_max)
 	const struct wt_fold_options options = {
 	        .sm_count = 132, .ramp_ns = 650, .bytes_max = bytes_max};
 	double now_ns = 100000, lengths[11], profile[64], errors[64];
+	struct sim_outcome outcome;
 	struct wt_fold *fold;
 	struct fold_sim sim;
 
@@ -188,9 +176,7 @@ static void fixed_edges(uint64_t seed, double gap_ns, size_t bytes_max)
 		                    now_ns + gap_ns + 650 + 100 * sim_uniform(&sim),
 		                    lengths[i % 11]);
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
-	if (wt_fold_create(&options, &fold) || sim_fold(&sim, fold, PART) || wt_fold_solve(fold))
-		abort();
-	sim_look("fixed order, edges", &sim, fold);
+	fold = sim_fold_all("fixed order, edges", &sim, PART, &options, &outcome);
 	for (uint32_t i = 0; i < 11; i++) {
 		double share = lengths[i] + 650 > 10000 ? 0.01 : 0.03, sum = 0;
 		struct wt_fold_result result;
@@ -245,9 +231,7 @@ static void few_then_many(void)
 		for (int channel = WT_FOLD_ACTIVE + 1; channel < WT_FOLD_CLOCK; channel++)
 			sim.samples[i].mean[channel] =
 			        channel * 0.1 * sim.samples[i].mean[WT_FOLD_ACTIVE];
-	if (wt_fold_create(&options, &fold) || sim_fold(&sim, fold, PART) || wt_fold_solve(fold))
-		abort();
-	outcome = sim_look("few, then many", &sim, fold);
+	fold = sim_fold_all("few, then many", &sim, PART, &options, &outcome);
 	ok(outcome.summary.bytes < (size_t)150 << 20, "four channels have one matrix");
 	for (uint32_t i = 10; i < 310; i++) {
 		struct wt_fold_result result;

@@ -9,34 +9,6 @@
 
 #define PART 2000
 
-static struct wt_fold *fold_new(const struct wt_fold_options *options)
-{
-	struct wt_fold *fold;
-
-	if (wt_fold_create(options, &fold))
-		abort();
-	return fold;
-}
-
-/* Folds, and looks; the caller destroys. */
-static struct wt_fold *fold_sim(const char *name, struct fold_sim *sim, size_t part,
-                                const struct wt_fold_options *options,
-                                struct sim_outcome *ret_outcome)
-{
-	struct wt_fold *fold = fold_new(options);
-
-	if (sim_fold(sim, fold, part) || wt_fold_solve(fold))
-		abort();
-	*ret_outcome = sim_look(name, sim, fold);
-	return fold;
-}
-
-static void shapes(struct fold_sim *sim)
-{
-	for (size_t i = 0; i < sim->config_count; i++)
-		sim_shape(sim, i, 2 + (int)(i % 6));
-}
-
 /* ---- overlap */
 
 /* What runs, every 10 ns: an account of its own. */
@@ -70,7 +42,7 @@ static void two_streams(void)
 	struct grid grid;
 
 	sim_init(&sim, 4, 11);
-	shapes(&sim);
+	sim_shapes(&sim);
 	for (size_t i = 0; i < 4; i++)
 		for (int part = 0; part < sim.configs[i].parts; part++)
 			sim.configs[i].active[part] /= 2; /* both fit */
@@ -82,7 +54,7 @@ static void two_streams(void)
 	while (other_ns < 400e6) /* a second stream, now and then */
 		other_ns = sim_launch(&sim, 3, other_ns + 60000 * sim_uniform(&sim), 30000);
 	sim_sample(&sim, 0, 400e6, 50000, 0, 0);
-	fold = fold_sim("two streams", &sim, PART, NULL, &outcome);
+	fold = sim_fold_all("two streams", &sim, PART, NULL, &outcome);
 	is_i64(outcome.summary.state, WT_FOLD_OK, "two streams are explained");
 
 	grid.count = 40000000;
@@ -137,7 +109,7 @@ static void chains(void)
 	double now_ns = 100000;
 
 	sim_init(&sim, 6, 12);
-	shapes(&sim);
+	sim_shapes(&sim);
 	for (int i = 0; i < 12000; i++) {
 		size_t config = (size_t)(sim_uniform(&sim) * 4);
 		double start_ns = now_ns + (i % 4 ? -150 : 2000 * sim_uniform(&sim));
@@ -151,7 +123,7 @@ static void chains(void)
 		sim_launch(&sim, 5, start_ns + 10000, 7000);
 	}
 	sim_sample(&sim, 0, now_ns + 100000, 50000, 0, 0);
-	fold = fold_sim("chains", &sim, PART, NULL, &outcome);
+	fold = sim_fold_all("chains", &sim, PART, NULL, &outcome);
 	is_i64(outcome.summary.state, WT_FOLD_OK, "a chain is explained");
 	for (uint32_t i = 0; i < 4; i++) {
 		wt_fold_result(fold, i, &result);
@@ -197,7 +169,7 @@ static void compete(double offset_ns)
 	sim.offset_ns = offset_ns;
 	streams_run(&sim, 800e6, &truth);
 	sim_sample(&sim, 0, 800e6, 50000, 0, 0);
-	fold = fold_sim("compete", &sim, PART, &options, &outcome);
+	fold = sim_fold_all("compete", &sim, PART, &options, &outcome);
 	is_i64(outcome.summary.state, WT_FOLD_OK, "they are explained");
 	is_near(outcome.summary.offset_ns, offset_ns, 150, "the offset is right");
 	is_near(outcome.summary.offset_ns, offset_ns, outcome.summary.offset_error_ns,
