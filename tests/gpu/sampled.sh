@@ -31,7 +31,7 @@ truth_words() {
     mix-fixed) echo 'mix 15000 fixed' ;;
     many) echo 'many 700' ;;
     many-fixed) echo 'many 700 300 fixed' ;;
-    streams) echo 'streams 4000 5' ;; # rounds of 4,000, for 10 s
+    streams) echo 'streams 4000 5' ;; # rounds of 4,000, for 5 s
     *) echo "$1" ;;
   esac
 }
