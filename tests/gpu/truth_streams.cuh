@@ -191,6 +191,61 @@ static std::vector<stream_truth> truth_of_streams(const phase &p,
 	return share_time(launches, active_sum(active), configs.size());
 }
 
+#define COURSE_STEP_NS 100
+
+/*
+ * To the file that TRUTH_COURSE names: "TRUTHCRS", the time of the first step, the number of steps, how many
+ * launches; SMs active in each step of COURSE_STEP_NS (rounded, a byte each); then the configuration, the first
+ * block's start and the last one's end of each launch of the last round. All else in 8 bytes.
+ */
+static void write_course(const phase &p, const std::vector<config> &configs)
+{
+	const char *path = getenv("TRUTH_COURSE");
+	FILE *file = path ? fopen(path, "wb") : NULL;
+	std::vector<uint64_t> launches;
+	activity active;
+	uint64_t head[3];
+
+	if (!file) {
+		if (path)
+			fprintf(stderr, "truth: %s: can't be written\n", path);
+		return;
+	}
+	for (size_t i = 0; i < p.order.size(); i++) {
+		const block_record *records = &p.records[p.place[i]];
+		int grid = configs[p.order[i]].grid;
+		truth t = truth_of(records, grid);
+
+		for (uint64_t value : {(uint64_t)p.order[i], t.first_ns, t.first_ns + t.dur_ns})
+			launches.push_back(value);
+		for (int b = 0; b < grid; b++)
+			active.add(records[b]);
+	}
+	active.join();
+
+	active_sum sum(active);
+	uint64_t first_ns = sum.at_ns.front();
+	uint64_t steps = (sum.at_ns.back() - first_ns) / COURSE_STEP_NS + 1;
+	std::vector<uint8_t> course(steps);
+
+	for (uint64_t i = 0; i < steps; i++) {
+		uint64_t at_ns = first_ns + i * COURSE_STEP_NS;
+
+		course[i] = (uint8_t)((sum.until(at_ns + COURSE_STEP_NS) - sum.until(at_ns)) /
+		                              COURSE_STEP_NS +
+		                      0.5);
+	}
+	head[0] = first_ns;
+	head[1] = steps;
+	head[2] = p.order.size();
+	fwrite("TRUTHCRS", 8, 1, file);
+	fwrite(head, sizeof(head), 1, file);
+	fwrite(course.data(), 1, course.size(), file);
+	fwrite(launches.data(), sizeof(launches[0]), launches.size(), file);
+	if (fclose(file))
+		fprintf(stderr, "truth: %s: can't be written\n", path);
+}
+
 /*
  * Rounds of N launches of each even shape; truth is that of the last round, scaled by who reads it. Twice: as
  * blocks saw it, and with what they can't see.
@@ -207,6 +262,7 @@ static void run_streams(const arguments &a)
 	run_rounds(p, a.more);
 	p.fetch();
 	seen = truth_of_streams(p, configs);
+	write_course(p, configs);
 	for (size_t i = 0; i < p.order.size(); i++)
 		widen(&p.records[p.place[i]], configs[p.order[i]].grid);
 	wide = truth_of_streams(p, configs);
