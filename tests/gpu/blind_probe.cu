@@ -160,15 +160,16 @@ static void add_sm(seen &sum, const std::vector<raw_block> &blocks)
 	}
 	join(own, &sum.active, &sum.gaps, &sum.gap_cycles);
 	join(all, &sum.warp_active, &sum.warp_gaps, &sum.warp_gap_cycles);
-	sum.first_off += first->start - std::min_element(all.begin(), all.end(), [](const span &a, const span &b) {
-		return a.start < b.start;
-	})->start;
+	sum.first_off += first->start -
+	                 std::min_element(all.begin(), all.end(), [](const span &a, const span &b) {
+		                 return a.start < b.start;
+	                 })->start;
 	sum.sms++;
 }
 
 /* All of one launch, by SM; written to FILE if asked for. */
-static void add_launch(seen &sum, const shape &s, const block_record *records, const warp_record *warps,
-                       bool is_written)
+static void add_launch(seen &sum, const shape &s, const block_record *records,
+                       const warp_record *warps, bool is_written)
 {
 	std::vector<std::vector<raw_block>> by_sm(state.sms);
 	std::vector<uint64_t> origin(state.sms, UINT64_MAX);
@@ -186,8 +187,10 @@ static void add_launch(seen &sum, const shape &s, const block_record *records, c
 		for (int w = 0; w < per_block && s.kernel == WARPS; w++) {
 			const warp_record &warp = warps[(size_t)b * per_block + w];
 
-			raw.first = std::min(raw.first, (int32_t)(warp.start_cycle - (uint32_t)origin[r.sm]));
-			raw.last = std::max(raw.last, (int32_t)(warp.end_cycle - (uint32_t)origin[r.sm]));
+			raw.first = std::min(raw.first,
+			                     (int32_t)(warp.start_cycle - (uint32_t)origin[r.sm]));
+			raw.last = std::max(raw.last,
+			                    (int32_t)(warp.end_cycle - (uint32_t)origin[r.sm]));
 			sum.warp_sum += warp.end_cycle - warp.start_cycle;
 		}
 		by_sm[r.sm].push_back(raw);
@@ -197,7 +200,8 @@ static void add_launch(seen &sum, const shape &s, const block_record *records, c
 			add_sm(sum, blocks);
 	for (auto &blocks : by_sm)
 		if (is_written && !blocks.empty()) {
-			state.raw_count += fwrite(&blocks[0], sizeof(raw_block), blocks.size(), state.raw);
+			state.raw_count +=
+			        fwrite(&blocks[0], sizeof(raw_block), blocks.size(), state.raw);
 		}
 }
 
@@ -212,8 +216,10 @@ static seen fetch(const shape &s, int times, bool is_written)
 		sum.sms = (long long)std::min(s.grid, state.sms) * times;
 		return sum;
 	}
-	CHECK(cudaMemcpy(records.data(), state.records, records.size() * sizeof(records[0]), cudaMemcpyDeviceToHost));
-	CHECK(cudaMemcpy(warps.data(), state.warps, warps.size() * sizeof(warp_record), cudaMemcpyDeviceToHost));
+	CHECK(cudaMemcpy(records.data(), state.records, records.size() * sizeof(records[0]),
+	                 cudaMemcpyDeviceToHost));
+	CHECK(cudaMemcpy(warps.data(), state.warps, warps.size() * sizeof(warp_record),
+	                 cudaMemcpyDeviceToHost));
 	for (int i = 0; i < times; i++)
 		add_launch(sum, s, &records[(size_t)i * s.grid],
 		           warps.empty() ? NULL : &warps[(size_t)i * s.grid * per_block],
@@ -227,17 +233,20 @@ static void measure(const shape &s, int times, bool is_written)
 	std::vector<double> v = range_count(times > 1, [&] { launch(s, times); });
 	seen b = fetch(s, times, is_written);
 
-	printf("blind\t%s\t%s\t%d\t%d\t%d\t%d\t%lld\t%d\t%lld", times > 1 ? "row" : "single", kernel_names[s.kernel],
-	       s.threads, s.at_once, s.grid, s.smem_bytes, s.cycles, times, b.sms);
+	printf("blind\t%s\t%s\t%d\t%d\t%d\t%d\t%lld\t%d\t%lld", times > 1 ? "row" : "single",
+	       kernel_names[s.kernel], s.threads, s.at_once, s.grid, s.smem_bytes, s.cycles, times,
+	       b.sms);
 	for (double value : v)
 		printf("\t%.1f", value);
-	printf("\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%lld\t%lld\t%+.1f\t%+.1f\n", b.active, b.gaps,
-	       b.gap_cycles, b.warp_active, b.warp_gaps, b.warp_gap_cycles, b.warp_sum, b.first_off, at,
-	       state.raw_count - at, (v[0] - b.active) / (double)b.sms, (v[0] - b.warp_active) / (double)b.sms);
+	printf("\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%lld\t%lld\t%+.1f\t%+.1f\n",
+	       b.active, b.gaps, b.gap_cycles, b.warp_active, b.warp_gaps, b.warp_gap_cycles,
+	       b.warp_sum, b.first_off, at, state.raw_count - at, (v[0] - b.active) / (double)b.sms,
+	       (v[0] - b.warp_active) / (double)b.sms);
 }
 
 /* As many on an SM as asked for, by their shared memory where threads alone allow for more. */
-static shape make_shape(enum kernel kernel, int threads, int at_once, double waves, long long cycles)
+static shape make_shape(enum kernel kernel, int threads, int at_once, double waves,
+                        long long cycles)
 {
 	shape s = {kernel, threads, at_once, (int)(waves * at_once * state.sms + 0.5), 0, cycles};
 	int blocks = 0;
@@ -246,9 +255,12 @@ static shape make_shape(enum kernel kernel, int threads, int at_once, double wav
 	                                         : (const void *)truth_empty;
 
 	if (at_once * threads < 2048 && at_once < 32)
-		s.smem_bytes = std::min(SM_BYTES / at_once / 128 * 128 - RESERVED_BYTES, SM_BYTES - RESERVED_BYTES);
-	CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, SM_BYTES - RESERVED_BYTES));
-	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads, s.smem_bytes));
+		s.smem_bytes = std::min(SM_BYTES / at_once / 128 * 128 - RESERVED_BYTES,
+		                        SM_BYTES - RESERVED_BYTES);
+	CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
+	                           SM_BYTES - RESERVED_BYTES));
+	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads,
+	                                                    s.smem_bytes));
 	s.at_once = blocks;
 	return s;
 }
@@ -257,7 +269,11 @@ static std::vector<shape> all_shapes()
 {
 	static const struct {
 		int threads, at_once[4];
-	} sizes[] = {{64, {1, 4, 16, 32}}, {128, {1, 4, 16, 0}}, {256, {1, 2, 4, 8}}, {512, {1, 2, 4, 0}}, {1024, {1, 2, 0, 0}}};
+	} sizes[] = {{64, {1, 4, 16, 32}},
+	             {128, {1, 4, 16, 0}},
+	             {256, {1, 2, 4, 8}},
+	             {512, {1, 2, 4, 0}},
+	             {1024, {1, 2, 0, 0}}};
 	std::vector<shape> shapes;
 
 	for (int k = 0; k < KERNELS; k++)
@@ -266,15 +282,18 @@ static std::vector<shape> all_shapes()
 				for (double waves : {1.0, 1.25, 2.0, 4.0}) {
 					if (!at_once || (k == EMPTY && waves > 1))
 						continue;
-					shapes.push_back(make_shape((enum kernel)k, size.threads, at_once, waves, 8000));
+					shapes.push_back(make_shape((enum kernel)k, size.threads,
+					                            at_once, waves, 8000));
 				}
 	/* As the shapes that truth is judged by: no shared memory, whatever of threads fits. */
 	for (enum kernel k : {CLOCK, WARPS})
 		for (int threads : {128, 256, 512, 1024}) {
 			for (int grid : {13, 66, 132})
 				shapes.push_back({k, threads, 2048 / threads, grid, 0, 12000});
-			shapes.push_back({k, threads, 2048 / threads, 2048 / threads * state.sms, 0, 50000});
-			shapes.push_back({k, threads, 2048 / threads, 2048 / threads * state.sms * 3, 0, 5000});
+			shapes.push_back(
+			        {k, threads, 2048 / threads, 2048 / threads * state.sms, 0, 50000});
+			shapes.push_back({k, threads, 2048 / threads,
+			                  2048 / threads * state.sms * 3, 0, 5000});
 		}
 	return shapes;
 }
@@ -286,7 +305,8 @@ static void run_blocks(bool is_traced)
 	printf("#blind\tway\tkernel\tthreads\tat_once\tgrid\tsmem_bytes\tcycles\ttimes\tsms");
 	for (const char *metric : range.metrics)
 		printf("\t%s", metric);
-	printf("\tactive\tgaps\tgap_cycles\twarp_active\twarp_gaps\twarp_gap_cycles\twarp_sum\tfirst_off\traw_at\traw_count\t"
+	printf("\tactive\tgaps\tgap_cycles\twarp_active\twarp_gaps\twarp_gap_cycles\twarp_"
+	       "sum\tfirst_off\traw_at\traw_count\t"
 	       "beyond\tbeyond_warps\n");
 	for (bool is_row : {false, true}) {
 		if (is_traced && !is_row)
@@ -343,7 +363,8 @@ static void fetch_steps(const char *steps)
 
 		if (!strchr("ABa", steps[i]))
 			continue;
-		CHECK(cudaMemcpy(records.data(), state.records + i * CLOCK_GRID, s.grid * sizeof(block_record), cudaMemcpyDeviceToHost));
+		CHECK(cudaMemcpy(records.data(), state.records + i * CLOCK_GRID,
+		                 s.grid * sizeof(block_record), cudaMemcpyDeviceToHost));
 		add_launch(sum, s, records.data(), NULL, false);
 		printf("\t%c:%.0f/%lld", steps[i], sum.active, sum.sms);
 	}
@@ -399,7 +420,9 @@ static void run_graph()
 	printf("#steps\tway\tsteps\ttimes\tactive_cycles\tblocks...\n");
 	range_enable(true);
 	for (const char *way : {"row", "row-apart", "graph", "graph-apart"})
-		for (const char *steps : {"A", "AA", "AAAA", "E", "EE", "e", "EA", "EEA", "eA", "aA", "mA", "BA", "BBA", "AB", "ABAB", "AE", "Ae", "Am"}) {
+		for (const char *steps :
+		     {"A", "AA", "AAAA", "E", "EE", "e", "EA", "EEA", "eA", "aA", "mA", "BA", "BBA",
+		      "AB", "ABAB", "AE", "Ae", "Am"}) {
 			measure_steps(way, steps);
 			fflush(stdout);
 		}
@@ -408,12 +431,14 @@ static void run_graph()
 
 int main(int argc, char **argv)
 {
-	bool is_blocks = argc == 3 && !strncmp(argv[1], "blocks", 6), is_graph = argc == 2 && !strncmp(argv[1], "graph", 5);
+	bool is_blocks = argc == 3 && !strncmp(argv[1], "blocks", 6),
+	     is_graph = argc == 2 && !strncmp(argv[1], "graph", 5);
 	bool is_traced = argc > 1 && strstr(argv[1], "-traced") != NULL;
 	int devices = 0;
 
 	if (!is_blocks && !is_graph) {
-		fprintf(stderr, "usage: blind_probe blocks FILE | blocks-traced FILE | graph | graph-traced\n");
+		fprintf(stderr, "usage: blind_probe blocks FILE | blocks-traced FILE | graph | "
+		                "graph-traced\n");
 		return 2;
 	}
 	if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -426,8 +451,8 @@ int main(int argc, char **argv)
 	CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
 	CHECK(cudaMalloc(&state.records, sizeof(block_record) * MAX_BLOCKS * ROW));
 	CHECK(cudaMalloc(&state.warps, sizeof(warp_record) * 132 * 64 * 4 * ROW + 4096));
-	range.metrics = {"sm__cycles_active.sum", "sm__cycles_elapsed.max", "sm__cycles_active.min", "sm__cycles_active.max",
-	                 "sm__warps_active.avg"};
+	range.metrics = {"sm__cycles_active.sum", "sm__cycles_elapsed.max", "sm__cycles_active.min",
+	                 "sm__cycles_active.max", "sm__warps_active.avg"};
 	range_config();
 	if (is_graph) {
 		run_graph();

@@ -91,7 +91,7 @@ sampled_mode() {
   measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv $(truth_words "$1")
   sampled_rc=$?
   unset TRUTH_COURSE
-  test ! -e "$log.course" || gzip -f "$log.course"
+  test ! -e "$log.course" || gzip -9 -f "$log.course"
   ended sampled "$1" "$log" "$sampled_rc" || return
   measured_loss sampled "$log" "$1"
   judge_sampled sampled "$1" "$log.out" "$log" --stretches
