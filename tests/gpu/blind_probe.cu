@@ -32,7 +32,7 @@
 #include "range_cupti.cuh"
 #include "truth_kernels.cuh"
 
-#define ROW 40 /* launches one after the other */
+#define ROW 20 /* launches one after the other */
 #define SINGLE 3
 #define MAX_BLOCKS (132 * 32 * 4 + 1000)
 #define SM_BYTES (228 << 10)
@@ -249,16 +249,18 @@ static shape make_shape(enum kernel kernel, int threads, int at_once, double wav
                         long long cycles)
 {
 	shape s = {kernel, threads, at_once, (int)(waves * at_once * state.sms + 0.5), 0, cycles};
-	int blocks = 0;
+	int blocks = 0, reserved;
+	cudaFuncAttributes attributes;
 	const void *function = kernel == CLOCK   ? (const void *)truth_clock
 	                       : kernel == WARPS ? (const void *)probe_warps
 	                                         : (const void *)truth_empty;
 
+	CHECK(cudaFuncGetAttributes(&attributes, function));
+	reserved = RESERVED_BYTES + (int)(attributes.sharedSizeBytes + 127) / 128 * 128;
 	if (at_once * threads < 2048 && at_once < 32)
-		s.smem_bytes = std::min(SM_BYTES / at_once / 128 * 128 - RESERVED_BYTES,
-		                        SM_BYTES - RESERVED_BYTES);
+		s.smem_bytes = SM_BYTES / at_once / 128 * 128 - reserved;
 	CHECK(cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize,
-	                           SM_BYTES - RESERVED_BYTES));
+	                           SM_BYTES - reserved));
 	CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, threads,
 	                                                    s.smem_bytes));
 	s.at_once = blocks;
