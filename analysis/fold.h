@@ -4,7 +4,7 @@
  *
  * A sample says how many SMs were active on average during an interval of some 50 us, in which
  * several kernels ran. Thousands of launches of a configuration meet the samples at all phases. So a
- * configuration gets phase bins (about bin_ns of its duration each), a bin's unknown is the number of
+ * configuration gets phase bins (of bin_ns of its duration at most), a bin's unknown is the number of
  * SMs active in it, and each sample is an equation
  *
  *     active SMs x length of the sample = sum over bins of unknown x time of overlap

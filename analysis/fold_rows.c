@@ -2,6 +2,7 @@
  * fold_rows.c - see fold_internal.h: from a sample to its row: how long it saw which unknown.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ uint64_t fold_signs(uint64_t seed)
 
 uint32_t fold_bins(const struct wt_fold_options *options, double duration_ns)
 {
-	double bins = duration_ns / (double)options->bin_ns + 0.5;
+	double bins = ceil(duration_ns / (double)options->bin_ns);
 
 	if (bins >= options->bins_max)
 		return options->bins_max;
