@@ -73,6 +73,7 @@ struct wt_fold_options {
 	uint32_t sm_count;
 	int64_t bin_ns; /* 0: 2000 */
 	uint32_t bins_max; /* per configuration; 0: 64 */
+	bool is_nearest; /* bins as near to bin_ns as can be, as a reference has them: some are longer */
 	int64_t offset_max_ns; /* 0: 60000 */
 	int64_t split_ns; /* 0: 200 */
 	int64_t ramp_ns; /* of each kernel; see RAMP */

@@ -35,8 +35,9 @@ uint64_t fold_signs(uint64_t seed)
 
 uint32_t fold_bins(const struct wt_fold_options *options, double duration_ns)
 {
-	double bins = ceil(duration_ns / (double)options->bin_ns);
+	double bins = duration_ns / (double)options->bin_ns;
 
+	bins = options->is_nearest ? floor(bins + 0.5) : ceil(bins);
 	if (bins >= options->bins_max)
 		return options->bins_max;
 	return bins < 1 ? 1 : (uint32_t)bins;
