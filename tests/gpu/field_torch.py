@@ -126,8 +126,8 @@ def kernels_in(profiler):
   """Kernels of a session; None where that PyTorch does not tell them."""
   try:
     events = profiler.profiler.kineto_results.events()
-    return sum(event.device_type() == torch.autograd.DeviceType.CUDA and
-               not event.name().startswith(("Memcpy", "Memset")) for event in events)
+    return sum(str(event.device_type()).endswith("CUDA") and not event.name().startswith(("Memcpy", "Memset"))
+               for event in events)
   except AttributeError:
     return None
 
@@ -168,6 +168,10 @@ def main():
   parser.add_argument("--profiler", action="store_true")
   arguments = parser.parse_args()
   torch.manual_seed(0)
+  if arguments.profiler:  # one that attaches after a graph was captured may miss its nodes
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+      torch.zeros(1, device="cuda").add_(1)
+      torch.cuda.synchronize()
   notes = {}
   workloads = build(notes)
   with socket.socket(socket.AF_UNIX) as connection:
