@@ -58,11 +58,12 @@ if test -n "$cupti" && test -e "$cuda/include/cupti_pmsampling.h"; then
   mkdir -p "$folder/empty"
   : >"$folder/empty/string"
   compile range_probe range_probe.cu "-I$folder/empty" "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
+  compile blind_probe blind_probe.cu "-I$folder/empty" "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
   ${CC:-cc} -std=gnu11 -O2 "-I$folder/empty" "-I$cuda/include" "-I$cuda/extras/CUPTI/include" \
     -o "$folder/pm_probe" "$here/pm_probe.c" "-L$cupti" -lcupti -ldl "-Wl,-rpath,$places"
   rm -r "$folder/empty"
 else
-  echo 'build.sh: no CUPTI beside nvcc: pm_probe and sass_probe are left out' >&2
+  echo 'build.sh: no CUPTI beside nvcc: the probes are left out' >&2
 fi
 
 # libc's own are everywhere; libcuda is the driver's.

@@ -17,7 +17,7 @@
 #   WAVETAP_GPU_COVER_LIMIT_S  the same for a program of `coverage`; default 120
 #
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
-# preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled range-hold train-sampled
+# preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled range-hold blind train-sampled
 # train-profiled sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
 # named, record: recordings for tests/data into $OUT/recordings, two-gpus: two ranks on two GPUs, one late
 # (recordings, too, and the table $OUT/two-gpus.md), and field: what watching costs, beside others (field.sh). Each workload runs under plain
@@ -30,7 +30,7 @@
 set -u
 
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
-SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled range-hold train-sampled train-profiled sample-cost"
+SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled range-hold blind train-sampled train-profiled sample-cost"
 SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
 MORE_SECTIONS='record two-gpus field'
 MODES='preload run'
@@ -402,6 +402,7 @@ run_section() {
     classes) section_classes ;;
     profiled) section_profiled ;;
     range-hold) section_range_hold ;;
+    blind) section_blind ;;
     train-sampled) section_train_sampled ;;
     train-profiled) section_train_profiled ;;
     sample-cost) section_sample_cost ;;

@@ -29,7 +29,7 @@
  * Build: nvcc -O2 -arch=sm_90 -o truth truth.cu
  * Usage: truth [--tsv] device | waves | tail | empty [N] | graph [N] | cost [N [REPLAYS]] |
  *        mix [N] [fixed] | many [N [C]] [fixed] | unequal [N] | persistent [N] | bound [N] | classes [N] |
- *        long [N] | streams [N] | graphmix [N] | smid [N]
+ *        long [N] | streams [N] | graphmix [N] | graphlead [N] | smid [N]
  * Exit:  0 done, 1 a CUDA call failed, 2 usage, 77 no device
  */
 #include <algorithm>
@@ -118,6 +118,7 @@ static config tail_config(enum kind kind, int blocks)
 	/* Work of one wave, split over the blocks that share an SM; 150 us or so on an H200. */
 	static const long long work[TAIL_KINDS] = {300000, 19000, 5000, 1200};
 	int sm_bytes, sm_threads, optin_bytes, reserved_bytes;
+	cudaFuncAttributes attributes;
 	config c = {};
 
 	CHECK(cudaDeviceGetAttribute(&sm_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0));
@@ -129,6 +130,9 @@ static config tail_config(enum kind kind, int blocks)
 	c.threads = TAIL_THREADS;
 	while (c.threads * blocks > sm_threads)
 		c.threads /= 2;
+	CHECK(cudaFuncGetAttributes(&attributes, kind_functions[kind]));
+	reserved_bytes += (int)(attributes.sharedSizeBytes + 127) / 128 * 128;
+	optin_bytes -= (int)attributes.sharedSizeBytes;
 	c.smem_bytes = std::min(sm_bytes / blocks / 128 * 128 - reserved_bytes, optin_bytes);
 	c.work = kind == KIND_CLOCK ? work[kind] : work[kind] * TAIL_THREADS / (c.threads * blocks);
 	CHECK(cudaFuncSetAttribute(kind_functions[kind],
@@ -267,6 +271,7 @@ static const struct {
         {"long", run_long, 20, 0, false},
         {"streams", run_streams, 2000, 10, false},
         {"graphmix", run_graphmix, 2000, 0, false},
+        {"graphlead", run_graphlead, 2000, 0, false},
         {"smid", run_smid, 1500, 0, false},
 };
 
@@ -277,7 +282,7 @@ static int usage()
 	                "| mix [N] [fixed] | many [N [C]] [fixed]\n"
 	                "| unequal [N] | persistent [N] | bound [N] | classes [N] | long [N] | "
 	                "streams [N [SECONDS]]\n"
-	                "| graphmix [N] | smid [N] | storm\n");
+	                "| graphmix [N] | graphlead [N] | smid [N] | storm\n");
 	return 2;
 }
 
