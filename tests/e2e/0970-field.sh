@@ -66,6 +66,8 @@ if command -v python3 >/dev/null 2>&1; then
     "field: one round decides nothing"
   is "$(grep -c '^| GPU-bound training step: wavetap over bare | \. | \. | 1.010 | not measured |' "$work/table.md")" 1 \
     "field: what was not measured has no verdict"
+  is "$(python3 "$top_srcdir/tests/gpu/field_table.py" "$work/samples" | sed -n '/^WORKLOAD/,/^$/p')" \
+    "$(sed -n '/^WORKLOAD.*RATIO/,/^$/p' "$work/out")" "field: the table once more, of the samples"
   [ "$tests_failed" = 0 ] || sed 's/^/# /' "$work/out"
 
   # A raw client without records is no baseline.

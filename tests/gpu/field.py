@@ -48,15 +48,13 @@ import time
 import field_table
 import guest
 import tools
-from field_table import Sample
+from field_table import UNITS, Sample
 
 PROGRAM_WAYS = ("bare", "hooks", "raw", "raw-all", "wavetap", "nsys")
 TORCH_WAYS = ("bare", "hooks", "raw", "wavetap", "profiler", "nsys")
 NSYS_EVERY = 3
 NSYS = ("profile", "-t", "cuda", "--sample", "none", "--cpuctxsw", "none", "--cuda-graph-trace=node",
         "-f", "true")
-UNITS = {"storm": ("ns", 0), "graph": ("ns", 0), "paced": ("ns", 0), "torch-storm": ("ns", 0),
-         "eager": ("ms", 3), "compiled": ("ms", 3), "gemm": ("ms", 3)}
 METRICS = {("empty", "total_per_launch"): "storm", ("graph", "per_node"): "graph",
            ("empty", "paced_launch_call"): "paced"}
 LONG = (("launches", ("empty", "100000"), "launches_stored"), ("graph nodes", ("graph",), "kernels"))
@@ -443,9 +441,9 @@ def run_generation(field, worker, generation, listener, kernels):
   return "bare" in said
 
 
-def run_torch(field, worker):
-  """Generations as long as there is time for one more; kernels a step, as torch.profiler counted them."""
-  kernels, generation, longest = {}, 0, 0.0
+def run_torch(field, worker, kernels):
+  """Generations as long as there is time for one more; fills in kernels a step, as torch.profiler counted them."""
+  generation, longest = 0, 0.0
   path = os.path.join(field.build.work, "socket")
   with socket.socket(socket.AF_UNIX) as listener:
     listener.bind(path)
@@ -459,34 +457,20 @@ def run_torch(field, worker):
         longest = max(longest, time.monotonic() - begin)
       generation += 1
   print(f"training: {generation} generations, {longest:.1f} s the longest but the first", flush=True)
-  return kernels
 
 
 # ---- the tables
 
 def print_tables(field, long_rows, kernels, arguments):
-  workloads = {name: unit for name, unit in UNITS.items() if any(s.workload == name for s in field.samples)}
-  tables = [(field_table.HEADER, list(field_table.rows_of(field.samples, workloads))),
-            (field_table.VERDICT_HEADER, [field_table.verdict_cells(field_table.judge(field.samples, limit))
-                                          for limit in field_table.LIMITS])]
-  if long_rows:
-    tables.append((["one long run", "stored", "dropped", "unexplained", "daemon CPU s per million",
-                    "stored per CPU second", "daemon MiB", "bytes each"], long_rows))
-  if kernels:
-    added = []
-    for workload, count in kernels.items():
-      for way in field_table.WAYS[1:]:
-        found = field_table.row(field.samples, workload, way)
-        if found and found["added"] is not None and UNITS[workload][0] == "ms":
-          added.append([workload, way, f"{count:,.0f}", f"{found['added'] * 1e6 / count:,.0f}"])
-    tables.append((["workload", "watched by", "kernels a step", "ns added a kernel"], added))
+  tables = field_table.tables(field.samples, long_rows, kernels)
   for header, rows in tables:
     print("\n" + field_table.text_table(header, rows))
+  if not arguments.markdown:
+    return
   notes = [f"- {note}" for note in field.notes + [f"problem: {text}" for text in field.problems]]
-  if arguments.markdown:
-    with open(arguments.markdown, "w", encoding="utf-8") as file:
-      file.write("\n\n".join([field_table.markdown(header, rows) for header, rows in tables]) + "\n")
-      file.write("\n" + "\n".join(notes) + "\n")
+  with open(arguments.markdown, "w", encoding="utf-8") as file:
+    file.write("\n\n".join([field_table.markdown(header, rows) for header, rows in tables]) + "\n")
+    file.write("\n" + "\n".join(notes) + "\n")
 
 
 def parse_arguments():
@@ -520,7 +504,12 @@ def main():
     find_cupti(field, program)
     run_programs(field, program, field.begin + arguments.part * arguments.total - 20)
     long_rows = run_long(field, program)
-  kernels = run_torch(field, worker) if worker and arguments.part < 1 else {}
+  kernels = {}
+  if worker and arguments.part < 1:
+    try:
+      run_torch(field, worker, kernels)
+    except (OSError, ValueError) as error:  # what is measured is told in any case
+      field.problem(f"training: {error}")
   print_tables(field, long_rows, kernels, arguments)
   counts = collections.Counter(sample.way for sample in field.samples)
   print(f"verdict: {'FAIL, ' + field.problems[0] if field.problems else 'ok'}; {time.monotonic() - field.begin:.0f} s, "

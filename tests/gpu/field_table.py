@@ -1,4 +1,7 @@
+#!/usr/bin/env python3
 """What field.py measured, as tables and verdicts: pure, from samples to text.
+
+  field_table.py FILE   the tables once more, of the samples that field.py --tsv left (also if it was stopped)
 
 A sample is one figure of one way of watching in one group. Groups are what was measured one after the
 other, in turn: a round of processes, or a round of the processes of one generation. `cluster` is what
@@ -11,12 +14,15 @@ interval lies on that side of the limit, and `open` if the limit is inside it.
 import collections
 import random
 import statistics
+import sys
 
 Sample = collections.namedtuple("Sample", "workload way cluster group value")
 Limit = collections.namedtuple("Limit", "words workload kind way other limit")
 Verdict = collections.namedtuple("Verdict", "words verdict value low high limit pairs")
 
 WAYS = ("bare", "hooks", "raw", "raw-all", "wavetap", "profiler", "nsys")
+UNITS = {"storm": ("ns", 0), "graph": ("ns", 0), "paced": ("ns", 0), "torch-storm": ("ns", 0),
+         "eager": ("ms", 3), "compiled": ("ms", 3), "gemm": ("ms", 3)}
 DRAWS = 1000
 CLUSTERS_MIN = 3  # of fewer an interval says nothing
 
@@ -135,9 +141,8 @@ def cells(workload, unit, digits, way, found):
           f"{number(found['ratio_least'], 3)} to {number(found['ratio_most'], 3)}"]
 
 
-def rows_of(samples, workloads):
-  """Cells of the table; workloads: {name: (unit, digits)} in their order."""
-  for workload, (unit, digits) in workloads.items():
+def rows_of(samples):
+  for workload, (unit, digits) in UNITS.items():
     for way in WAYS:
       found = row(samples, workload, way)
       if found:
@@ -148,10 +153,35 @@ HEADER = ["workload", "watched by", "n", "median", "least to most", "added", "ra
 VERDICT_HEADER = ["what", "value", "95 % interval", "limit", "verdict"]
 
 
+LONG_HEADER = ["one long run", "stored", "dropped", "unexplained", "daemon CPU s per million",
+               "stored per CPU second", "daemon MiB", "bytes each"]
+EACH_HEADER = ["workload", "watched by", "kernels a step", "ns added a kernel"]
+
+
 def verdict_cells(verdict):
   digits = 0 if verdict.limit > 10 else 3
   span = "." if verdict.low is None else f"{number(verdict.low, digits)} to {number(verdict.high, digits)}"
   return [verdict.words, number(verdict.value, digits), span, number(verdict.limit, digits), verdict.verdict]
+
+
+def added_each(samples, kernels):
+  """What each way adds to a step, by the kernels of a step."""
+  for workload, count in kernels.items():
+    for way in WAYS[1:]:
+      found = row(samples, workload, way)
+      if UNITS[workload][0] == "ms" and found and found["added"] is not None:
+        yield [workload, way, f"{count:,.0f}", f"{found['added'] * 1e6 / count:,.0f}"]
+
+
+def tables(samples, long_rows, kernels):
+  """[(header, rows)] of all there is; `kernels`: {workload: kernels of a step}."""
+  found = [(HEADER, list(rows_of(samples))),
+           (VERDICT_HEADER, [verdict_cells(judge(samples, limit)) for limit in LIMITS])]
+  if long_rows:
+    found.append((LONG_HEADER, long_rows))
+  if kernels:
+    found.append((EACH_HEADER, list(added_each(samples, kernels))))
+  return found
 
 
 def text_table(header, rows):
@@ -165,3 +195,22 @@ def text_table(header, rows):
 def markdown(header, rows):
   lines = [header, ["---"] * len(header), *rows]
   return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def read_samples(path):
+  with open(path, encoding="utf-8") as lines:
+    fields = [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
+  return [Sample(*values[:4], float(values[4])) for values in fields if len(values) == 5]
+
+
+def main():
+  if len(sys.argv) != 2:
+    print("usage: field_table.py FILE", file=sys.stderr)
+    return 2
+  for header, rows in tables(read_samples(sys.argv[1]), [], {}):
+    print(text_table(header, rows) + "\n")
+  return 0
+
+
+if __name__ == "__main__":
+  sys.exit(main())

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import time
 
-import field
 import field_table
 from field_table import Limit, Sample
 
@@ -134,7 +133,7 @@ def test_figures():
   check(field_table.row(samples, "graph", "bare") is None, "nor a workload")
   row = field_table.row(samples[3:4], "storm", "wavetap")
   check((row["median"], row["added"], row["ratio"]) == (150.0, None, None), "without bare no ratio", row)
-  check(len(list(field_table.rows_of(samples, {"storm": ("ns", 0)}))) == 3, "rows of the table")
+  check(len(list(field_table.rows_of(samples))) == 3, "rows of the table")
 
 
 def test_verdicts():
@@ -171,13 +170,19 @@ def test_added():
 
 
 def test_tables():
+  samples = [Sample("eager", "bare", 0, 0, 1.0), Sample("eager", "raw", 0, 0, 1.5), Sample("storm", "bare", 0, 0, 9.0)]
+  rows = list(field_table.added_each(samples, {"eager": 250, "storm": 1}))
+  check(rows == [["eager", "raw", "250", "2,000"]], "0.5 ms over 250 kernels is 2,000 ns each", rows)
+  tables = field_table.tables(samples, [], {})
+  check(len(tables) == 2 and len(tables[0][1]) == 3 and len(tables[1][1]) == len(field_table.LIMITS),
+        "tables: no rows for what there is none of", tables)
   rows = [["storm", "bare", "3"], ["torch-storm", "wavetap", "12"]]
   lines = field_table.text_table(["workload", "by", "n"], rows).splitlines()
   check(lines == ["WORKLOAD     BY        N", "storm        bare      3", "torch-storm  wavetap  12"], "columns line up", lines)
   check(field_table.markdown(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |", "Markdown")
   check(field_table.number(None, 3) == "." and field_table.number(1234.5, 0) == "1,234", "numbers, and none")
   check(all({limit.way, limit.other} <= set(field_table.WAYS) and limit.kind in field_table.KINDS and
-            limit.workload in field.UNITS for limit in field_table.LIMITS), "each limit is of something measured")
+            limit.workload in field_table.UNITS for limit in field_table.LIMITS), "each limit is of something measured")
 
 
 def main():

@@ -52,8 +52,6 @@ def find(name):
 class Tool:
   """A tool's command line, and what its report says."""
 
-  is_alone = True  # two of it would wait for each other
-
   def __init__(self, name, build):
     self.name, self.build, self.path = name, build, find(name)
 
@@ -92,8 +90,6 @@ class Ncu(Tool):
 
 
 class Sanitizer(Tool):
-  is_alone = False
-
   def options(self, _):
     return ["--tool", "memcheck", "--target-processes", "all", "--error-exitcode", "9"]
 
@@ -182,23 +178,19 @@ def run_case(build, tool, name, target, limit_s, table):
   if not tool.path:
     table.add(name, [], f"not possible here: there is no {tool.name}")
     return
-
-  def one(mode, how):
+  results = {}
+  for mode, how in (("bare", "bare"), ("inside", "preload"), ("outside", "run")):
     report = os.path.join(build.work, f"{name}-{mode}")
     log = os.path.join(build.work, f"{name}-{how}")
     result = guest.run(build, how, name, tool.command(report, target, mode == "inside"), limit_s,
                        {"TOOL_VARIABLES": log + ".variables"}, preload=False)
-    return result, tool.found(report, result)
-
-  bare = one("bare", "bare")
-  result = bare[0]
-  if not name.endswith("oob") and not re.search("^(kernels=|PLAIN )", result.text(), re.M):
-    why = result.last_error() or (result.text().strip().splitlines() or [""])[-1][:160]
-    table.add(name, [], f"not possible here: bare, exit status {result.status}: {why}")
-    return
-  seen = guest.at_once(1 if tool.is_alone else 2, [lambda: one("inside", "preload"), lambda: one("outside", "run")])
-  for mode, found in zip(("inside", "outside"), seen):
-    judge(tool, bare, found, mode, name, table)
+    results[mode] = result, tool.found(report, result)
+    if mode == "bare" and not name.endswith("oob") and not re.search("^(kernels=|PLAIN )", result.text(), re.M):
+      why = result.last_error() or (result.text().strip().splitlines() or [""])[-1][:160]
+      table.add(name, [], f"not possible here: bare, exit status {result.status}: {why}")
+      return
+  for mode in ("inside", "outside"):
+    judge(tool, results["bare"], results[mode], mode, name, table)
 
 
 def main():
