@@ -52,12 +52,12 @@ static const struct wt_option whatif_options[] = {
 #define COLUMN_UNMODELLED 5
 static const struct wt_table_column columns[COLUMN_COUNT] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"time_ns", "NOW", WT_TABLE_RIGHT, 0, 6, 0},
         {"then_least_ns", "THEN", WT_TABLE_RIGHT, 0, 6, 0},
         {"then_greatest_ns", "TO", WT_TABLE_RIGHT, 0, 6, 0},
-        {"unmodelled_ns", "UNCHANGED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"gap_before_ns", "GAPS", WT_TABLE_RIGHT, 0, 6, 0},
+        {"unmodelled_ns", "UNCHANGED", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"gap_before_ns", "GAPS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 6, 0},
         {"copy_gap_before_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"kernel", "KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
 };

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "cli/wrap.h"
 #include "config.h"
 #include "schema/wt_paths.h"
 
@@ -41,7 +42,10 @@ static void print_error(const char *format, va_list ap)
 	else
 		text = NULL;
 	wt_progress_hide();
-	fprintf(stderr, "wavetap: %s\n", safe ? safe : "out of memory");
+	fputs("wavetap: ", stderr);
+	wt_wrap_words(stderr, safe ? safe : "out of memory", strlen("wavetap: "), 2,
+	              terminal.width_columns);
+	fputc('\n', stderr);
 	free(safe);
 	free(text);
 }
