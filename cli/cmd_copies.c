@@ -43,7 +43,8 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_option copies_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct copies_values, by), by_choices,
          "what to rank by"},
-        WT_SELECT_OPTIONS(struct copies_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct copies_values, select),
+        WT_SELECT_REFUSED_OPTION(struct copies_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_csv), NULL,

@@ -23,7 +23,8 @@ struct ledger_values {
 };
 
 static const struct wt_option ledger_options[] = {
-        WT_SELECT_OPTIONS(struct ledger_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct ledger_values, select),
+        WT_SELECT_REFUSED_OPTION(struct ledger_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_csv), NULL,

@@ -35,7 +35,8 @@ struct sms_values {
 static const struct wt_option sms_options[] = {
         {"width", 'w', WT_OPTION_TEXT, "T", offsetof(struct sms_values, width), NULL,
          "time of a column of samples, as 10ms (default: as many columns as fit)"},
-        WT_SELECT_OPTIONS(struct sms_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct sms_values, select),
+        WT_SELECT_REFUSED_OPTION(struct sms_values, select, kernel),
         WT_SELECT_ALL_OPTION(struct sms_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct sms_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},

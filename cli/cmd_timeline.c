@@ -32,7 +32,8 @@ struct timeline_values {
 static const struct wt_option timeline_options[] = {
         {"width", 'w', WT_OPTION_TEXT, "T", offsetof(struct timeline_values, width), NULL,
          "length of a row, as 10ms (default: a fortieth of the window)"},
-        WT_SELECT_OPTIONS(struct timeline_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct timeline_values, select),
+        WT_SELECT_REFUSED_OPTION(struct timeline_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct timeline_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct timeline_values, is_csv), NULL,
