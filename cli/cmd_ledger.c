@@ -43,7 +43,7 @@ static const struct wt_option ledger_options[] = {
 		        {"line", "WHERE", WT_TABLE_LEFT, 0, 14, 0},                                \
 		        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},                                \
 		        {"sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},                                \
-		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, 0, 0, 0},                         \
+		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},          \
 		        {"is_part", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                   \
 		        {"evidence", "EVIDENCE", WT_TABLE_LEFT, evidence_flags, 0, 0},             \
 		        {"meaning", "", WT_TABLE_LEFT, MEANING, 16, 0},                            \

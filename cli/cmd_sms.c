@@ -251,6 +251,8 @@ static int print_model(const struct wt_ledger_device *device,
 		fputc('\n', stdout);
 	wt_phrase_add(&line, "SMs that the kernels running could occupy, at the most: a model");
 	wt_phrase_add(&line, "BUSY%%: of the time in which a kernel ran");
+	if (wt_sms_has_samples(measured))
+		wt_phrase_add(&line, "SAMPLED%%: of the time sampled, with so many active");
 	wt_phrase_end(&line);
 	if (!rc)
 		rc = wt_table_print_text(table, stdout, terminal);

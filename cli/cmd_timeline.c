@@ -71,7 +71,7 @@ static const struct wt_table_column columns[] = {
         {"sampled_dram_bytes_per_ns", "GB/S", WT_TABLE_RIGHT, SAMPLED | WT_TABLE_DROP(6), 4, 0},
         {"sampled_sm_clock_mhz", "MHZ", WT_TABLE_RIGHT, SAMPLED | WT_TABLE_DROP(5), 4, 0},
         {"throttled", "!", WT_TABLE_LEFT, STATES, 2, 0},
-        {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
+        {"", "BAR", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WT_TABLE_DROP(1), BAR_COLUMNS_LEAST, 0},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -298,8 +298,6 @@ static void choose_columns(const struct wt_ledger *ledger, const struct measured
 			chosen[i].flags |= WT_TABLE_NO_TEXT;
 	}
 	*ret_bar_columns = bar_columns_of(chosen, terminal);
-	if (!*ret_bar_columns)
-		chosen[BAR_COLUMN].flags |= WT_TABLE_NO_TEXT;
 }
 
 static struct wt_table *make_table(const struct wt_ledger *ledger, const struct measured *measured,

@@ -248,17 +248,14 @@ int wt_options_parse(const struct wt_command *command, int argc, char **argv, vo
 #define HELP_COLUMN 26
 #define CHOICE_COLUMN 8
 
-/* `left` from column `indent` on, what it means from `column` on, or below if there is no room. */
-static void print_entry(int indent, const char *left, int column, const char *help,
+/* `left` from column `indent` on, what it means from `column` on. */
+static void print_entry(int indent, const char *left, size_t column, const char *help,
                         const struct wt_text_terminal *terminal)
 {
-	int used = printf("%*s%s", indent, "", left);
+	char text[100];
 
-	if (used + 2 > column)
-		printf("\n%*s", column, "");
-	else
-		printf("%*s", column - used, "");
-	wt_wrap_print(stdout, help, (size_t)column, terminal);
+	snprintf(text, sizeof(text), "%*s%s", indent, "", left);
+	wt_wrap_beside(stdout, text, help, column, terminal);
 }
 
 static void print_option(const struct wt_option *option, const struct wt_text_terminal *terminal)

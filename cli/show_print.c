@@ -30,6 +30,8 @@ static void print_bar(FILE *out, const struct wt_text_terminal *terminal, int us
 
 	if (value > 0 && columns == 0)
 		columns = 1;
+	if (columns) /* nothing ends in a blank */
+		fputc(' ', out);
 	for (int i = 0; i < columns; i++)
 		fputs(terminal->is_utf8 ? "\u2588" : "#", out);
 }
@@ -161,7 +163,7 @@ static void print_bins(FILE *out, const struct wt_text_terminal *terminal,
 			most = show->bins[i].count;
 	fputc('\n', out);
 	for (size_t i = 0; i < show->bin_count; i++) {
-		fprintf(out, "%8s .. %-8s %9s ", wt_text_ns(low, show->bins[i].low_ns),
+		fprintf(out, "%8s .. %-8s %9s", wt_text_ns(low, show->bins[i].low_ns),
 		        wt_text_ns(high, show->bins[i].high_ns),
 		        wt_text_count(count, show->bins[i].count));
 		print_bar(out, terminal, BIN_COLUMNS, show->bins[i].count, most);
@@ -416,7 +418,7 @@ static void print_curve(FILE *out, const struct wt_text_terminal *terminal,
 			        is_narrow ? 12 : CURVE_COLUMNS, "", waves,
 			        (waves - 1) * resident + 1);
 		waves_before = waves;
-		fprintf(out, "%12" PRId64 " %8.2f %9s ", points[i]->blocks, points[i]->row.waves,
+		fprintf(out, "%12" PRId64 " %8.2f %9s", points[i]->blocks, points[i]->row.waves,
 		        wt_text_ns(mean, mean_ns));
 		print_bar(out, terminal, CURVE_COLUMNS, mean_ns, most_ns);
 		fputc('\n', out);

@@ -191,6 +191,8 @@ static int write_result(FILE *out)
 
 /* ---- text */
 
+#define BELOW_INDENT 4
+
 /* What people see, escaped: row_count * column_count texts, and of each column its width. */
 struct sheet {
 	char **texts;
@@ -283,6 +285,12 @@ static size_t line_width(const struct sheet *sheet, const struct wt_table *table
 	return total;
 }
 
+/* Left out of its row, it is under it. */
+static bool is_below(const struct wt_table_column *column)
+{
+	return (column->flags & WT_TABLE_WRAPS) && !(column->flags & WT_TABLE_NO_TEXT);
+}
+
 static unsigned drop_rank(const struct wt_table_column *column)
 {
 	return column->flags >> 8 & 0xff;
@@ -301,7 +309,7 @@ static bool drop_column(struct sheet *sheet, const struct wt_table *table)
 	if (found == table->column_count)
 		return false;
 	sheet->is_shown[found] = false;
-	sheet->is_cut = true;
+	sheet->is_cut |= !is_below(&table->columns[found]);
 	if (found == sheet->flexible)
 		sheet->flexible = table->column_count;
 	return true;
@@ -356,6 +364,21 @@ static void print_wrapped(const struct sheet *sheet, const struct wt_table *tabl
 	wt_wrap_words(out, text, column, column, column + width);
 }
 
+/* A text that its row has no room for. */
+static void print_below(const struct sheet *sheet, const struct wt_table *table, size_t row,
+                        FILE *out, const struct wt_text_terminal *terminal)
+{
+	for (size_t c = 0; c < table->column_count; c++) {
+		const char *text = sheet->texts[row * table->column_count + c];
+
+		if (sheet->is_shown[c] || !is_below(&table->columns[c]) || !*text)
+			continue;
+		fprintf(out, "%*s", BELOW_INDENT, "");
+		wt_wrap_words(out, text, BELOW_INDENT, BELOW_INDENT, terminal->width_columns);
+		fputc('\n', out);
+	}
+}
+
 /* Row `row`, or the headings for SIZE_MAX. */
 static int print_line(const struct sheet *sheet, const struct wt_table *table, size_t row,
                       FILE *out, const struct wt_text_terminal *terminal)
@@ -386,6 +409,8 @@ static int print_line(const struct sheet *sheet, const struct wt_table *table, s
 	if (!error)
 		fprintf(out, "%s%.*s%s\n", bold, (int)bytes, line, *bold ? "\033[0m" : "");
 	free(line);
+	if (!error && !is_heading)
+		print_below(sheet, table, row, out, terminal);
 	return error;
 }
 
@@ -403,7 +428,7 @@ static int print_left_out(const struct sheet *sheet, const struct wt_table *tabl
 	for (size_t c = 0; c < table->column_count && buffer; c++) {
 		const struct wt_table_column *column = &table->columns[c];
 
-		if (!sheet->is_shown[c] && !(column->flags & WT_TABLE_NO_TEXT))
+		if (!sheet->is_shown[c] && !(column->flags & WT_TABLE_NO_TEXT) && !is_below(column))
 			fprintf(buffer, "%s %s", count++ ? "," : "",
 			        column->title[0] ? column->title : column->key);
 	}

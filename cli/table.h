@@ -27,7 +27,8 @@ enum wt_table_column_flags {
 	WT_TABLE_FLEXIBLE = 1 << 0, /* takes the rest of the line; the first one so marked */
 	WT_TABLE_NO_TEXT = 1 << 1, /* for programs only */
 	WT_TABLE_TEXT_ONLY = 1 << 2, /* for people only */
-	WT_TABLE_WRAPS = 1 << 3, /* flexible, and the last: breaks between words, nothing is cut */
+	/* Flexible, and the last: breaks between words, nothing is cut; left out, it is under its row. */
+	WT_TABLE_WRAPS = 1 << 3,
 };
 
 /* One of the flags: left out of lines too long for the terminal, least rank (1 to 255) first. */

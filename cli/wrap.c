@@ -77,16 +77,35 @@ size_t wt_wrap_words(FILE *out, const char *text, size_t column, size_t indent, 
 	return column;
 }
 
+static bool has_room(size_t column, const struct wt_text_terminal *terminal)
+{
+	return !terminal->width_columns || column + LEAST_WIDTH <= terminal->width_columns;
+}
+
 void wt_wrap_print(FILE *out, const char *text, size_t column,
                    const struct wt_text_terminal *terminal)
 {
-	size_t width = terminal->width_columns;
 	char *safe = wt_text_escape(text, terminal->is_utf8);
 
-	if (width && width < column + LEAST_WIDTH)
+	if (column && !has_room(column, terminal))
 		column = new_line(out, INDENT_WITHOUT_ROOM);
 	if (safe)
-		wt_wrap_words(out, safe, column, column, width);
+		wt_wrap_words(out, safe, column, column, terminal->width_columns);
 	fputc('\n', out);
 	free(safe);
+}
+
+void wt_wrap_beside(FILE *out, const char *left, const char *text, size_t column,
+                    const struct wt_text_terminal *terminal)
+{
+	size_t used = wt_text_width(left);
+
+	fputs(left, out);
+	if (!has_room(column, terminal))
+		column = new_line(out, INDENT_WITHOUT_ROOM);
+	else if (used + 2 > column)
+		new_line(out, column);
+	else
+		fprintf(out, "%*s", (int)(column - used), "");
+	wt_wrap_print(out, text, column, terminal);
 }

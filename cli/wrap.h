@@ -17,6 +17,13 @@ void wt_wrap_print(FILE *out, const char *text, size_t column,
                    const struct wt_text_terminal *terminal);
 
 /*
+ * `left`, plain text, with `text` beside it from `column` on; below, if there is no room. With the end of
+ * the line.
+ */
+void wt_wrap_beside(FILE *out, const char *left, const char *text, size_t column,
+                    const struct wt_text_terminal *terminal);
+
+/*
  * Writes `text`, which is escaped already, without an end of line: from `column` on, further lines
  * from `indent` on, none beyond `width` columns (0: no limit). A word that no line has room for is
  * broken as a terminal would, but for one with a "/": a path is left whole, to be copied.
