@@ -43,7 +43,8 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_option copies_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct copies_values, by), by_choices,
          "what to rank by"},
-        WT_SELECT_OPTIONS(struct copies_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct copies_values, select),
+        WT_SELECT_REFUSED_OPTION(struct copies_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_csv), NULL,
@@ -258,15 +259,15 @@ static int load(sqlite3 *db, struct copies *copies)
 /* ---- output */
 
 static const struct wt_table_column columns[] = {
-        {"device_id", "DEV", WT_TABLE_RIGHT, 0, 0, 0},
+        {"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"direction", "WHAT", WT_TABLE_LEFT, 0, 6, 0},
         {"memory", "MEMORY", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 8, 0},
-        {"copies", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"copies", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
         {"bytes", "BYTES", WT_TABLE_RIGHT, 0, 0, 0},
-        {"time_ns", "TIME", WT_TABLE_RIGHT, 0, 0, 0},
-        {"bytes_per_second", "GB/S", WT_TABLE_RIGHT, 0, 0, 0},
+        {"time_ns", "TIME", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"bytes_per_second", "GB/S", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"exposed_ns", "EXPOSED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"hidden", "HIDDEN%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"hidden", "HIDDEN%", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
 };
 
 static int compare(const void *left, const void *right, void *context)

@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
 #include "cli/measured.h"
+#include "cli/phrase.h"
 #include "cli/select.h"
 #include "cli/sm_activity.h"
 #include "cli/table.h"
@@ -22,7 +23,8 @@ struct ledger_values {
 };
 
 static const struct wt_option ledger_options[] = {
-        WT_SELECT_OPTIONS(struct ledger_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct ledger_values, select),
+        WT_SELECT_REFUSED_OPTION(struct ledger_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_csv), NULL,
@@ -33,20 +35,23 @@ static const struct wt_option ledger_options[] = {
 };
 
 /* Without a measurement there is no evidence to tell apart, and the column is for programs alone. */
+/* What a line means, or why it is not known: whole, in as many lines as it takes. */
+#define MEANING (WT_TABLE_FLEXIBLE | WT_TABLE_WRAPS | WT_TABLE_DROP(1))
 #define COLUMNS(evidence_flags)                                                                    \
 	{                                                                                          \
 		{"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                      \
 		        {"line", "WHERE", WT_TABLE_LEFT, 0, 14, 0},                                \
 		        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},                                \
 		        {"sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},                                \
-		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, 0, 0, 0},                         \
+		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},          \
 		        {"is_part", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                   \
 		        {"evidence", "EVIDENCE", WT_TABLE_LEFT, evidence_flags, 0, 0},             \
-		        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},                  \
+		        {"meaning", "", WT_TABLE_LEFT, MEANING, 16, 0},                            \
 	}
 static const struct wt_table_column columns[] = COLUMNS(WT_TABLE_NO_TEXT);
 static const struct wt_table_column measured_columns[] = COLUMNS(0);
 #undef COLUMNS
+#undef MEANING
 
 static struct wt_table *create_table(const struct wt_ledger_device *device)
 {
@@ -157,7 +162,7 @@ static int print_text(const struct wt_ledger_view *view)
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
-	printf("TIME: %s of the whole GPU: SM-time / SMs\n", unit.name);
+	wt_phrase_line(stdout, &terminal, "TIME: %s of the whole GPU: SM-time / SMs", unit.name);
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
 		struct wt_table *table = create_table(device);

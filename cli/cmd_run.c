@@ -368,7 +368,7 @@ static void print_summary(const char *path, bool is_complete, const struct run_s
 	struct wt_text_terminal terminal;
 	struct wt_report report;
 	struct wt_run_file run;
-	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
+	char *word, next[4 * WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
 	bool is_profiled;
 	int rc;
 
@@ -381,10 +381,9 @@ static void print_summary(const char *path, bool is_complete, const struct run_s
 	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	/* In a data directory of its own the id says nothing to a later command. */
-	if (setup->is_own_dir)
-		snprintf(next, sizeof(next), "wavetap top -r %s", path);
-	else
-		snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
+	word = wt_text_shell_word(setup->is_own_dir ? path : run.info.id);
+	snprintf(next, sizeof(next), "wavetap top -r %s", word ? word : "RUN");
+	free(word);
 	style.next = next;
 	style.problem = wt_kernel_name_problem();
 	if (!is_complete)

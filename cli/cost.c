@@ -217,11 +217,13 @@ void wt_cost_add(struct wt_phrase *line, const struct wt_cost *cost, const char 
 	int64_t own_ns = wt_cost_own_ns(cost);
 
 	if (own_ns == WT_COST_UNKNOWN) {
-		if (cost->is_damaged)
+		if (cost->is_damaged) {
 			wt_phrase_add(line, "own cost%s: . (%s)", whole, cost->reason);
-		else if (cost->callback_ns)
-			wt_phrase_add(line, "own cost%s: callbacks %s  hooks . (%s)", whole,
-			              wt_text_ns(a, cost->callback_ns), cost->reason);
+		} else if (cost->callback_ns) {
+			wt_phrase_add(line, "own cost%s: callbacks %s", whole,
+			              wt_text_ns(a, cost->callback_ns));
+			wt_phrase_add(line, "hooks . (%s)", cost->reason);
+		}
 		return;
 	}
 	if (cost->wall_ns > 0)

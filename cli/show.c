@@ -203,30 +203,13 @@ static char *same_function(sqlite3 *db, const char *function, int *ret_rc)
 	return sqlite3_str_finish(list);
 }
 
-/* A word for a shell, quoted where it must be; what is not printable ASCII by its bytes, for bash and the
- * like. */
 static void append_word(sqlite3_str *text, const char *word)
 {
-	bool is_ascii = true;
+	char *quoted = wt_text_shell_word(word);
 
-	if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	                               "0123456789_-./=:,+@%")] == '\0') {
-		sqlite3_str_appendf(text, "%s", word);
-		return;
-	}
-	for (const char *at = word; *at; at++)
-		is_ascii &= *at >= ' ' && *at <= '~';
-	sqlite3_str_appendall(text, is_ascii ? "'" : "$'");
-	for (; *word; word++) {
-		if (is_ascii && *word == '\'')
-			sqlite3_str_appendall(text, "'\\''");
-		else if (!is_ascii &&
-		         (*word < ' ' || *word > '~' || *word == '\'' || *word == '\\'))
-			sqlite3_str_appendf(text, "\\x%02x", (unsigned char)*word);
-		else
-			sqlite3_str_appendchar(text, 1, *word);
-	}
-	sqlite3_str_appendchar(text, 1, '\'');
+	if (quoted)
+		sqlite3_str_appendall(text, quoted);
+	free(quoted);
 }
 
 /* A command as the kernel tells it, with blanks between its words. */
