@@ -147,8 +147,12 @@ static int use_entry(struct wt_linker *linker, uint32_t at)
 {
 	struct link_entry *entry = &linker->entries[at];
 
-	if (entry->kind == LINK_GRAPH)
+	if (entry->kind == LINK_GRAPH) {
+		if ((entry->flags & WT_FLAG_UNARMED) && linker->output.graph_observed)
+			linker->output.graph_observed(linker->output.arg);
+		entry->flags &= ~WT_FLAG_UNARMED;
 		return 0;
+	}
 	wt_link_launch_has_kernel(linker, entry->seq, entry->flags, WT_LAUNCH_LINKED);
 	return wt_link_forget(linker, at);
 }

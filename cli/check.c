@@ -124,6 +124,10 @@ static bool is_added_later(sqlite3 *db, const char *name)
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (!strcmp(name, "graph_unobserved"))
+		return !wt_db_int(
+		        db, "SELECT count(*) FROM sqlite_schema WHERE name = 'graph_unobserved'",
+		        1);
 	if (is_of_cost)
 		return !wt_db_int(db,
 		                  "SELECT count(*) FROM sqlite_schema WHERE name IN ('own_cost', "

@@ -223,6 +223,7 @@ enum wt_statement {
 	WT_SQL_PROFILE_COUNT,
 	WT_SQL_OWN_COST,
 	WT_SQL_HOOK_TIME,
+	WT_SQL_GRAPH_UNOBSERVED,
 	WT_SQL_MAX
 };
 
@@ -442,7 +443,7 @@ struct wt_tally {
 	int64_t cells_torn, cells_bad, cells_gap;
 	int64_t launches_stored, launches_failed, launches_captured, launches_linked;
 	int64_t launches_linked_by_order, launches_unobserved, launches_unlinked;
-	int64_t graph_launches_stored, graph_launches_failed;
+	int64_t graph_launches_stored, graph_launches_failed, graph_launches_unobserved;
 	int64_t kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time;
 	int64_t ranges_stored, profiles_stored;
 };
@@ -469,6 +470,7 @@ struct wt_process {
 	char lost_why[80];
 	bool is_lost_saved; /* the file says so */
 	bool is_done; /* ended and committed: to be unlinked */
+	bool is_graph_unobserved_told; /* the file has a row of it */
 	bool has_work; /* more waits in the rings */
 	bool has_more; /* an import feeds it, and knows that more will come: not the end */
 	struct wt_record *record; /* NULL: not asked for, or not begun */
@@ -524,6 +526,14 @@ static inline bool wt_process_is_unhooked(const struct wt_process *process)
 	return process->counters.capture == WT_CAPTURE_KERNELS_ONLY &&
 	       !process->counters.launch_attempted && !process->counters.graph_launch_attempted;
 }
+
+/* Flags of a call with what is known since: what returned after the step down wasn't recorded, though a
+ * thread may have slept since it looked. */
+uint32_t wt_process_call_flags(const struct wt_process *process, uint32_t flags,
+                               uint64_t return_ns);
+
+/* A graph launch (with such flags) whose kernels CUPTI did not record, as far as is known. */
+bool wt_process_is_graph_unobserved(const struct wt_process *process, const struct wt_call *r);
 
 /* Writes counters and cursors, inside the open transaction. `state` as in proc. */
 int wt_process_save(struct wt_process *process, const char *state);

@@ -342,13 +342,21 @@ static wtcupti_result enable_kind(int kind, bool dump)
 	return result;
 }
 
-void wt_cupti_disable_all(void)
+void wt_cupti_disable_kinds(void)
 {
-	wt_cupti_switch_launch_calls(0);
+	if (wt_cupti_owns(WTCUPTI_KIND_CONCURRENT_KERNEL))
+		wt_cupti.disable(WTCUPTI_KIND_CONCURRENT_KERNEL);
 	for (int kind = 0; kind < 64; kind++)
-		if (wt_cupti_owns(kind))
+		if (kind != WTCUPTI_KIND_CONCURRENT_KERNEL && wt_cupti_owns(kind))
 			wt_cupti.disable(kind);
 	wt_store_release(&owned_kinds, 0);
+}
+
+/* Kernels first: one that has a record has its link, too. */
+void wt_cupti_disable_all(void)
+{
+	wt_cupti_disable_kinds();
+	wt_cupti_switch_launch_calls(0);
 }
 
 /* Everything CUPTI has to be told, in the order it wants. Kernels are the one kind without

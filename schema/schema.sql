@@ -568,6 +568,12 @@ CREATE TABLE IF NOT EXISTS hook_time (
   PRIMARY KEY (process_id, low_ns)
 ) STRICT, WITHOUT ROWID;
 
+-- Graph launches of a process that CUPTI did not record: how many kernels they ran is in no count. No row: 0.
+CREATE TABLE IF NOT EXISTS graph_unobserved (
+  process_id INTEGER PRIMARY KEY,
+  launches   INTEGER NOT NULL
+) STRICT;
+
 -- ------------------------------------------------------------------ views
 
 -- Per process, in ns: estimates of all hooked calls from those timed. NULL: none was timed, or not known.
