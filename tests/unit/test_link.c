@@ -540,6 +540,34 @@ static void test_order_by_entry(void)
 	wt_linker_destroy(linker);
 }
 
+/* A lost link of a graph launch may stand for any number of nodes: they take the room of one. */
+static void test_nodes_wait_together(void)
+{
+	struct wt_linker *linker = make();
+	int64_t held;
+
+	graph_call(linker, 0, 10, 1000);
+	graph_call(linker, 1, 11, 1000);
+	for (int64_t i = 0; i < 100000; i++)
+		kernel(linker, 1000 + i, 100, true, 1050, 7);
+	for (int64_t i = 0; i < 50; i++) { /* two graphs in turn */
+		kernel(linker, 2 * i, 101, true, 1050, 7);
+		kernel(linker, 2 * i + 1, 102, true, 1050, 7);
+	}
+	held = (int64_t)wt_linker_held(linker);
+	ok(held <= 1 + 100, "100,000 nodes without a link, and a hundred in turn: %lld held",
+	   (long long)held);
+	link_at(linker, 100, 10, 1010);
+	is_i64(how_count[WT_LINK_EXACT], 100000, "its link comes: all have it");
+	link_at(linker, 102, 11, 1010);
+	is_i64(how_count[WT_LINK_EXACT], 100050, "those of another, too");
+	is_i64(seq_of_exec[1] + 10 * seq_of_exec[99] + 100 * seq_of_exec[0], 11 - 100,
+	       "and no others");
+	wt_linker_end(linker, UINT64_MAX, SECOND);
+	is_i64(how_count[WT_LINK_NO_CALL], 0, "nodes without a link are no kernels without a call");
+	wt_linker_destroy(linker);
+}
+
 static int observed_count;
 
 static void on_graph_observed(void *arg)
@@ -593,6 +621,7 @@ int main(void)
 	test_order_by_entry();
 	test_graph();
 	test_graph_observed();
+	test_nodes_wait_together();
 	test_restart();
 	return tap_done();
 }
