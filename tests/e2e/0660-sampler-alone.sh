@@ -18,7 +18,7 @@ wait_for() { # COMMAND...: at most 20 s
 
 # ---- options
 is "$("$sampler" --version)" "wavetap-sampler $("$wavetap" --version | awk '{print $2}')" "--version"
-ok "--help" sh -c "'$sampler' --help | grep -q '^Usage: wavetap-sampler'"
+ok "--help" sh -c "'$sampler' --help | grep -q '^usage: wavetap-sampler'"
 for bad in '--interval 3us' '--interval off' '--duration 3' '--duration -1s' '--nonsense' 'operand'; do
   # shellcheck disable=SC2086 # options and their values
   "$sampler" $bad >/dev/null 2>"$work/err"
