@@ -20,7 +20,7 @@
 
 #define TIMEOUT_MS 20000 /* cuInit of eight GPUs without persistence takes that long at worst */
 #define TIMEOUT_MS_MAX 3600000
-#define TEXT_COLUMN 23
+#define TEXT_COLUMN 24
 
 struct doctor_values {
 	const char *timeout;
