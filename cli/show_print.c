@@ -247,15 +247,19 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 	add_share(table, config, row->straggle_sm_ns, row->has_measured);
 }
 
+static bool is_one_device(const struct wt_show *show)
+{
+	for (size_t i = 1; i < show->config_count; i++)
+		if (show->configs[i].row.device_id != show->configs[0].row.device_id)
+			return false;
+	return true;
+}
+
 static struct wt_table *make_config_table(const struct wt_show *show,
                                           struct wt_table_column columns[CONFIG_COLUMNS])
 {
-	bool is_one_device = true;
-
-	for (size_t i = 1; i < show->config_count; i++)
-		is_one_device &= show->configs[i].row.device_id == show->configs[0].row.device_id;
 	memcpy(columns, config_columns, sizeof(config_columns));
-	if (is_one_device)
+	if (is_one_device(show))
 		columns[0].flags |= WT_TABLE_NO_TEXT;
 	for (size_t i = 0; i < CONFIG_COLUMNS; i++) {
 		const char *key = columns[i].key;
@@ -312,12 +316,18 @@ static bool is_told_before(const struct wt_show_config *const *sorted, size_t at
 	return false;
 }
 
-static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config)
+static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config,
+                                bool has_devices)
 {
+	char device[40] = "";
+
+	if (has_devices)
+		snprintf(device, sizeof(device), "device %" PRId64 ", ", config->row.device_id);
 	if (config->is_collective)
 		wt_phrase_words(line, 2, "%s", config->advice);
 	else
-		wt_phrase_words(line, 2, "grid %" PRId64 ": %s", config->blocks, config->advice);
+		wt_phrase_words(line, 2, "%sgrid %" PRId64 ": %s", device, config->blocks,
+		                config->advice);
 	wt_phrase_end(line);
 }
 
@@ -354,7 +364,7 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		}
 		if (told++ == 0)
 			fputc('\n', out);
-		print_config_advice(&line, sorted[i]);
+		print_config_advice(&line, sorted[i], !is_one_device(show));
 	}
 	if (told && !sorted[0]->is_collective) {
 		wt_phrase_add(&line, "%s%s", more ? "(more with --json) " : "",

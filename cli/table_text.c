@@ -72,6 +72,8 @@ static int sheet_init(struct sheet *sheet, const struct wt_table *table, bool is
 		sheet->texts[i] = shown_text(&table->cells[i], is_utf8);
 		if (!sheet->texts[i])
 			return -ENOMEM;
+		if (table->row_flags[i / table->column_count] & WT_TABLE_ROW_NO_TEXT)
+			continue;
 		width = wt_text_width(sheet->texts[i]);
 		if (table->columns[c].max_width && width > table->columns[c].max_width)
 			width = table->columns[c].max_width;
@@ -276,7 +278,8 @@ int wt_table_print_text(struct wt_table *table, FILE *out, const struct wt_text_
 		error = print_line(&sheet, table, SIZE_MAX, out, terminal);
 	}
 	for (size_t row = 0; row < table->row_count && !error; row++)
-		error = print_line(&sheet, table, row, out, terminal);
+		if (!(table->row_flags[row] & WT_TABLE_ROW_NO_TEXT))
+			error = print_line(&sheet, table, row, out, terminal);
 	if (!error && sheet.is_cut)
 		error = print_left_out(&sheet, table, out, terminal);
 	sheet_fini(&sheet, table->row_count * table->column_count);

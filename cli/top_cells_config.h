@@ -9,20 +9,20 @@
 #include "cli/top_columns.h"
 
 void wt_top_add_grid(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                     const struct wt_top_view *view);
 void wt_top_add_block(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                      const struct wt_top_view *view);
 void wt_top_add_cluster(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                        const struct wt_top_view *view);
 void wt_top_add_regs(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                     const struct wt_top_view *view);
 void wt_top_add_smem(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                     const struct wt_top_view *view);
 void wt_top_add_occupancy(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                          const struct wt_top_view *view);
 void wt_top_add_limiter(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                        const struct wt_top_view *view);
 void wt_top_add_device(struct wt_table *table, const struct wt_report_row *row,
-        const struct wt_top_view *view);
+                       const struct wt_top_view *view);
 
 #endif /* WT_CLI_TOP_CELLS_CONFIG_H */
