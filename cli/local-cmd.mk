@@ -36,7 +36,7 @@ wavetap_SOURCES = \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
-	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_print.c cli/show_print.h \
+	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_curve.c cli/show_print.c cli/show_print.h \
 	cli/sim_draw.c \
 	cli/sim_gpu.c \
 	cli/sim_json.c \
