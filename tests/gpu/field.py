@@ -323,20 +323,23 @@ def run_long(field, program):
 class Worker:
   """A process of field_torch.py, or what stands for it."""
 
-  def __init__(self, field, worker, way, generation, listener):
+  def __init__(self, field, worker, way, generation, listener, more=()):
     self.way, self.name = way, f"torch-{generation}-{way}"
     self.file = None
-    more = ["--profiler"] if way == "profiler" else []
+    more = [*more, "--profiler"] if way == "profiler" else more
     self.process = field.start(way, self.name, [*worker, "--socket", listener.getsockname(), "--way", way, *more])
 
   def ask(self, workload, steps, pieces):
     """What it measured; None if it doesn't answer any more."""
     try:
-      self.file.write(f"measure {workload} {steps} {pieces}\n")
-      self.file.flush()
-      return json.loads(self.file.readline())
+      return self.order(f"measure {workload} {steps} {pieces}")
     except (OSError, ValueError):
       return None
+
+  def order(self, line):
+    self.file.write(line + "\n")
+    self.file.flush()
+    return json.loads(self.file.readline())
 
   def quit(self):
     try:
