@@ -246,12 +246,12 @@ static int read_devices(sqlite3 *db, struct copies *copies)
 /* In one read transaction, or that of the selection. 0 or -errno. */
 static int load(sqlite3 *db, struct copies *copies)
 {
-	int rc = sqlite3_exec(db, "SAVEPOINT copies", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT copies", NULL, NULL, NULL));
 
 	if (!rc)
 		rc = read_devices(db, copies);
 	if (rc == -EIO)
-		snprintf(copies->problem, sizeof(copies->problem), "%s", sqlite3_errmsg(db));
+		snprintf(copies->problem, sizeof(copies->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE copies", NULL, NULL, NULL);
 	return rc;
 }

@@ -418,7 +418,7 @@ static int load_and_print(const struct gaps_values *values, struct wt_select *se
 		rc = wt_gap_calls_finish(&calls, view.run.db);
 	if (rc) {
 		wt_cli_error("%s: %s", view.run.info.path,
-		             rc == -EIO ? sqlite3_errmsg(view.run.db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(view.run.db) : strerror(-rc));
 		code = WT_EXIT_FAILED;
 	}
 	if (!code)

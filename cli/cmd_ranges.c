@@ -297,7 +297,7 @@ static int explain_none(const struct view *view)
 static int show(const struct ranges_values *values, struct view *view)
 {
 	sqlite3 *db = view->run->db;
-	int rc = sqlite3_exec(db, "SAVEPOINT ranges", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT ranges", NULL, NULL, NULL));
 	int code = WT_EXIT_FAILED;
 
 	if (!rc)
@@ -306,7 +306,7 @@ static int show(const struct ranges_values *values, struct view *view)
 		rc = wt_report_load_losses(db, &view->losses);
 	if (rc)
 		wt_cli_error("%s: %s", view->run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(db) : strerror(-rc));
 	else
 		code = print_ranges(values, view);
 	sqlite3_exec(db, "RELEASE ranges", NULL, NULL, NULL);

@@ -406,7 +406,7 @@ static int show(const struct ranks_values *values, struct wt_select *select)
 		rc = wt_ranks_finish(&ranks, view.run.db);
 	if (rc) {
 		wt_cli_error("%s: %s", view.run.info.path,
-		             rc == -EIO ? sqlite3_errmsg(view.run.db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(view.run.db) : strerror(-rc));
 		code = WT_EXIT_FAILED;
 	}
 	if (!code) {

@@ -13,6 +13,7 @@
 #include "cli/kernel_name.h"
 #include "cli/ledger_lines.h"
 #include "cli/phrase.h"
+#include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
@@ -399,7 +400,7 @@ static int whatif(const struct whatif_values *values, const struct wt_ledger_vie
 
 	if (rc)
 		wt_cli_error("%s: %s", view->run.info.path,
-		             rc == -EIO ? sqlite3_errmsg(view->run.db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(view->run.db) : strerror(-rc));
 	else if (values->is_json)
 		code = print_json(values, view, query, &run);
 	else if (values->is_csv)

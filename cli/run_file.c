@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
 #include "schema/wt_paths.h"
@@ -36,7 +37,7 @@ static int open_path(const char *path, struct wt_run_file *ret_run)
 	}
 	rc = wt_db_describe(ret_run->db, path, &ret_run->info);
 	if (rc) {
-		wt_cli_error("%s: %s", path, sqlite3_errmsg(ret_run->db));
+		wt_cli_error("%s: %s", path, wt_report_problem(ret_run->db));
 		wt_run_file_close(ret_run);
 		return WT_EXIT_FAILED;
 	}

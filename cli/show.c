@@ -287,7 +287,7 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 	memset(show, 0, sizeof(*show));
 	rc = load_configs(db, select, kernel_id, show);
 	if (rc == -EIO && !show->problem[0])
-		snprintf(show->problem, sizeof(show->problem), "%s", sqlite3_errmsg(db));
+		snprintf(show->problem, sizeof(show->problem), "%s", wt_report_problem(db));
 	if (rc)
 		return rc;
 	show->demangled = wt_kernel_name_demangle(show->total.kernel);
@@ -296,7 +296,7 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 	if (!rc && !show->is_collective)
 		rc = load_ncu(db, kernel_id, show);
 	if (rc == -EIO)
-		snprintf(show->problem, sizeof(show->problem), "%s", sqlite3_errmsg(db));
+		snprintf(show->problem, sizeof(show->problem), "%s", wt_report_problem(db));
 	return rc;
 }
 

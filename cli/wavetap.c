@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/wrap.h"
@@ -152,7 +153,7 @@ static void print_commands(FILE *out)
 	}
 	fputs("\none command:   wavetap help COMMAND\n"
 	      "start with:    wavetap run -- python train.py\n"
-	      "other options: --version, --completion bash|zsh|fish\n",
+	      "other options: --version, --list-commands, --list-options COMMAND\n",
 	      out);
 }
 
@@ -251,6 +252,9 @@ static int run_global(int argc, char **argv)
 		wt_options_print_list(command);
 		return WT_EXIT_FINE;
 	}
+	if (!strcmp(argv[0], "--complete") &&
+	    argc > 1) /* for the shells' files in cli/completion */
+		return wt_complete(commands, COMMAND_COUNT, argc - 1, argv + 1);
 	return wt_cli_usage_error(NULL, "unknown option %s", argv[0]);
 }
 

@@ -98,14 +98,17 @@ void wt_wrap_print(FILE *out, const char *text, size_t column,
 void wt_wrap_beside(FILE *out, const char *left, const char *text, size_t column,
                     const struct wt_text_terminal *terminal)
 {
-	size_t used = wt_text_width(left);
+	char *safe = wt_text_escape(text, terminal->is_utf8);
+	size_t used = wt_text_width(left), at = used + 2 > column ? used + 2 : column;
 
 	fputs(left, out);
-	if (!has_room(column, terminal))
-		column = new_line(out, INDENT_WITHOUT_ROOM);
-	else if (used + 2 > column)
-		new_line(out, column);
+	if (has_room(at, terminal))
+		fprintf(out, "%*s", (int)(at - used), "");
 	else
-		fprintf(out, "%*s", (int)(column - used), "");
-	wt_wrap_print(out, text, column, terminal);
+		at = column =
+		        new_line(out, has_room(column, terminal) ? column : INDENT_WITHOUT_ROOM);
+	if (safe)
+		wt_wrap_words(out, safe, at, column, terminal->width_columns);
+	fputc('\n', out);
+	free(safe);
 }

@@ -4,12 +4,12 @@
   field.py BUILD WORK [--total SECONDS] [--part SHARE] [--rounds N] [--ways LIST] [--markdown FILE] [--tsv FILE]
            [--program COMMAND] [--worker COMMAND]
 
-Two parts share SECONDS (330), the first takes SHARE of it (0.33).
+Two parts share SECONDS (480), the first takes SHARE of it (0.5).
 
 First one process under wavetap, to see which libcupti it finds: the raw client of the programs gets that.
 
 Programs: a process of `truth --tsv cost` (launch storm, graph replay) for each way in turn, the order turned
-by one each round; nsys only every third round, for it takes long. Two more processes under wavetap, long
+by one each round; nsys only every second round, for it takes long. Two more processes under wavetap, long
 ones, tell what the daemon takes and what is stored.
 
 Training: field_torch.py, a process for each way, all there at once and one at work at a time, told what to do
@@ -52,7 +52,7 @@ from field_table import UNITS, Sample
 
 PROGRAM_WAYS = ("bare", "hooks", "raw", "raw-all", "wavetap", "nsys")
 TORCH_WAYS = ("bare", "hooks", "raw", "wavetap", "profiler", "nsys")
-NSYS_EVERY = 3
+NSYS_EVERY = 2
 NSYS = ("profile", "-t", "cuda", "--sample", "none", "--cpuctxsw", "none", "--cuda-graph-trace=node",
         "-f", "true")
 METRICS = {("empty", "total_per_launch"): "storm", ("graph", "per_node"): "graph",
@@ -480,8 +480,8 @@ def parse_arguments():
   parser = argparse.ArgumentParser(description="what watching costs, side by side")
   parser.add_argument("build", help="folder with libwavetap.so and the programs")
   parser.add_argument("work", help="folder for logs and run files")
-  parser.add_argument("--total", type=float, default=330, metavar="SECONDS")
-  parser.add_argument("--part", type=float, default=0.33, metavar="SHARE", help="of that for the programs")
+  parser.add_argument("--total", type=float, default=480, metavar="SECONDS")
+  parser.add_argument("--part", type=float, default=0.5, metavar="SHARE", help="of that for the programs")
   parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most, and generations")
   parser.add_argument("--program", help="instead of BUILD/truth")
   parser.add_argument("--worker", help="instead of field_torch.py; empty: no training")

@@ -1,7 +1,7 @@
 # shellcheck shell=sh disable=SC2154
 # tests/gpu/field.sh: sections `field` and `field-parts` of run.sh: what watching costs, side by side, and what each part of it costs. Sourced by run.sh; uses its functions.
 #
-#   FIELD_TOTAL_S   seconds for all of it; default 330
+#   FIELD_TOTAL_S   seconds for all of it; default 480
 #   FIELD_OPTIONS   further options of field.py, e.g. '--part 1' for the programs alone, '--ways bare,raw,wavetap'
 #   FIELD_PARTS_TOTAL_S, FIELD_PARTS_OPTIONS   the same of field_parts.py; default 175
 #
@@ -9,7 +9,7 @@
 
 section_field() {
   # shellcheck disable=SC2086 # options
-  guest field 'cost beside others' field.py --total "${FIELD_TOTAL_S:-330}" --markdown "$out/field.md" \
+  guest field 'cost beside others' field.py --total "${FIELD_TOTAL_S:-480}" --markdown "$out/field.md" \
     --tsv "$out/field.tsv" ${FIELD_OPTIONS:-}
   cat "$work/field.txt" >>"$out/print.txt"
 }
