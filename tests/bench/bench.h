@@ -127,6 +127,8 @@ struct bench_feed {
 	unsigned processes, threads, nodes;
 	bool is_live; /* the daemon runs meanwhile; else it finds whole segments */
 	bool is_flat_out; /* producers do not wait for room */
+	uint64_t
+	        cells; /* of the rings of calls, those of activity have twice as many; 0: as usual */
 	unsigned points; /* how often to look at the daemon's memory */
 	/* found */
 	char folder[512], file[1024];
@@ -134,6 +136,7 @@ struct bench_feed {
 	uint64_t file_bytes;
 	double stored_s; /* live: until all was stored */
 	int64_t stored, refused; /* kernels; records of all kinds */
+	int64_t kernel_ns; /* of all that was made */
 	int64_t unexplained, late; /* as the file says; kernels that came too late for the sweep */
 	struct bench_memory settled;
 	struct bench_point point[BENCH_POINTS_MAX];

@@ -69,7 +69,8 @@ static void flat_out(struct bench *b, uint64_t launches)
 	                          .processes = b->processes,
 	                          .threads = b->threads,
 	                          .is_live = true,
-	                          .is_flat_out = true};
+	                          .is_flat_out = true,
+	                          .cells = b->size == BENCH_SMOKE ? 128 : 0};
 
 	bench_say(b, "%" PRIu64 " launches at full rate", launches);
 	if (bench_feed(b, &feed)) {
@@ -79,6 +80,8 @@ static void flat_out(struct bench *b, uint64_t launches)
 		           " unexplained.",
 		           feed.launches, feed.stored, feed.refused, feed.unexplained);
 		add(b, "MiB", (double)feed.use.peak_bytes / MIB, "peak, flat out");
+		add(b, "%", 100 * (1 - (double)feed.stored / (double)feed.launches),
+		    "kernels refused, flat out");
 	}
 	bench_feed_end(&feed);
 }
@@ -104,5 +107,5 @@ void bench_day(struct bench *b)
 				bench_query_file(b, 0, &feed, &left_out);
 	}
 	bench_feed_end(&feed);
-	flat_out(b, launches / 10);
+	flat_out(b, b->size == BENCH_SMOKE ? launches : launches / 10);
 }

@@ -128,8 +128,12 @@ static bool start_producers(struct producers *p, const struct bench_feed *feed)
 		        .is_paced = feed->is_live && !feed->is_flat_out,
 		        .record_dir = getenv("WAVETAP_RECORD"),
 		};
-		/* All of it has to fit, where nobody reads meanwhile. */
+		p->options[i].cells[WT_RING_CALLS] = feed->cells;
+		p->options[i].cells[WT_RING_ACTIVITY] = 2 * feed->cells;
+		/* All of it has to fit, where nobody reads meanwhile. The daemon keeps 65,536 calls of a
+		 * thread for links that come behind them; a ring of usual size holds half as many. */
 		if (!feed->is_live) {
+			p->options[i].hands = 8;
 			p->options[i].cells[WT_RING_CALLS] =
 			        power_of_two(4096 + p->options[i].launches / 4 * 5 /
 			                                    (feed->nodes ? feed->nodes : 1));
@@ -183,8 +187,8 @@ static void stop_producers(struct producers *p)
 /* ---- the books: what was made against what the file says */
 
 struct truth {
-	int64_t launches, kernels, graph_launches, calls, launches_refused, kernels_refused,
-	        links_refused, calls_refused, others_refused;
+	int64_t launches, kernels, kernel_ns, graph_launches, calls, launches_refused,
+	        kernels_refused, links_refused, calls_refused, others_refused;
 };
 
 static struct truth truth_of(const struct producers *p)
@@ -197,6 +201,7 @@ static struct truth truth_of(const struct producers *p)
 #define SUM(name) t.name += (int64_t)wt_load_relaxed(&c->name)
 		SUM(launches);
 		SUM(kernels);
+		SUM(kernel_ns);
 		SUM(graph_launches);
 		SUM(calls);
 		SUM(launches_refused);
@@ -246,6 +251,7 @@ static void check_books(struct bench *b, struct bench_feed *feed, const struct t
 	feed->stored = t->kernels - t->kernels_refused;
 	feed->refused = t->launches_refused + t->kernels_refused + t->links_refused +
 	                t->calls_refused + t->others_refused;
+	feed->kernel_ns = t->kernel_ns;
 	feed->unexplained = synth_query(feed->file, "SELECT sum(unexplained) FROM loss");
 	feed->late =
 	        synth_query(feed->file, "SELECT sum(kernels_late + kernels_refused) FROM sweep");

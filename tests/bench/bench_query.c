@@ -11,6 +11,7 @@
 
 #define GOAL_MS 50
 #define GOAL_MIB 64
+#define CHECK_LAUNCHES 1000000
 #define LONG_S 20 /* what takes longer is run once */
 
 static const struct command {
@@ -67,22 +68,31 @@ static void add_use(struct bench *b, int build, const char *part, const char *wh
 
 bool bench_query_check(struct bench *b, int build, const struct bench_feed *feed)
 {
-	static const char *const args[4] = {"top", "--all", "--json"};
+	static const char *const args[4] = {"top", "--all", "--json"}, *const check[4] = {"check"};
 	char output[600];
 	struct bench_use use;
-	int64_t kernels = -1;
+	int64_t kernels = -1, time_ns = -1;
 
 	bench_use_build(b, build);
 	snprintf(output, sizeof(output), "%s/top.json", feed->folder);
 	use = run_command(args, feed->file, output, b);
-	bench_use_build(b, 0);
-	if (use.status == 0)
+	if (use.status == 0) {
 		kernels = bench_json_int(output, "$.total.launches");
+		time_ns = bench_json_int(output, "$.total.time_ns");
+	}
 	if (kernels != feed->stored)
 		bench_fail(b,
 		           "top --all --json: status %d, %" PRId64 " kernels, of %" PRId64
 		           " stored",
 		           use.status, kernels, feed->stored);
+	if (!feed->refused && time_ns != feed->kernel_ns)
+		bench_fail(b, "top --all --json: %" PRId64 " ns of kernels, made were %" PRId64,
+		           time_ns, feed->kernel_ns);
+	/* It reads each row by itself, which takes too long for more. */
+	if (feed->launches <= CHECK_LAUNCHES && run_command(check, feed->file, NULL, b).status)
+		bench_fail(b, "wavetap check finds fault with %" PRIu64 " launches",
+		           feed->launches);
+	bench_use_build(b, 0);
 	return kernels == feed->stored;
 }
 

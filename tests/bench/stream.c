@@ -209,6 +209,7 @@ static void add_kernel(struct stream *s, struct piece *p, unsigned kernel, unsig
 	};
 
 	s->tail_ns[stream] = record.end_ns;
+	wt_add_relaxed(&s->counts->kernel_ns, record.end_ns - record.start_ns);
 	add_activity(p, WT_KIND_KERNEL, &record, sizeof(record));
 }
 
@@ -522,12 +523,17 @@ struct thread {
 	unsigned number;
 };
 
+static struct maker maker_of(unsigned number)
+{
+	return (struct maker){.thread32 = 0x7000 + 0x1000 * number,
+	                      .tid = (uint32_t)getpid() + number};
+}
+
 static void *run_thread(void *arg)
 {
 	const struct thread *thread = arg;
 	struct stream *s = thread->stream;
-	const struct maker m = {.thread32 = 0x7000 + 0x1000 * thread->number,
-	                        .tid = (uint32_t)getpid() + thread->number};
+	struct maker m = maker_of(thread->number);
 	struct piece *p = calloc(1, sizeof(*p));
 
 	if (p)
@@ -535,13 +541,15 @@ static void *run_thread(void *arg)
 		        calloc(PIECE_ACTIVITIES + s->options->nodes, sizeof(*p->activities));
 	if (!p || !p->activities)
 		abort();
-	do {
+	for (unsigned i = 0;; i++) {
 		while (s->options->is_paced && !may_go_on(s))
 			usleep(500);
+		if (s->options->hands)
+			m = maker_of(i % s->options->hands);
 		if (!make_piece(s, p, &m))
 			break;
 		write_piece(s, p);
-	} while (true);
+	}
 	free(p->activities);
 	free(p);
 	return NULL;

@@ -24,6 +24,7 @@
 /* What was made, and what the rings refused: the truth that run files are held against. */
 struct stream_counts {
 	_Atomic uint64_t launches, graph_launches, kernels, calls, copies, syncs;
+	_Atomic uint64_t kernel_ns; /* durations, summed */
 	_Atomic uint64_t launches_refused, calls_refused, kernels_refused, links_refused,
 	        others_refused;
 };
@@ -42,6 +43,7 @@ struct stream_options {
 	uint64_t begin_ns; /* of the virtual clock, by CLOCK_REALTIME */
 	uint64_t cells[WT_RING_MAX]; /* 0: what libwavetap.so makes */
 	unsigned process, processes, threads;
+	unsigned hands; /* with one thread: what it writes is of so many in turn; 0: of itself */
 	unsigned nodes; /* of a graph launch; 0: plain launches */
 	bool is_paced; /* waits for room in the rings, and for the other processes; else what finds no room is dropped */
 	const char *record_dir;

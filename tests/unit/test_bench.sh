@@ -60,6 +60,8 @@ ok "and all of them are possible" is "SELECT count(*) FROM row WHERE median IS N
   median <= 0 AND NOT (unit = '%' OR what LIKE 'own memory%' OR part = 'hook')" 0
 ok "a launch takes at least a byte, and not a kilobyte" is "SELECT count(*) FROM row WHERE part = 'file' AND
   median NOT BETWEEN 1 AND 1024" 0
+ok "at full rate small rings refuse, and what they refuse is counted" is "SELECT count(*) FROM row WHERE
+  what = 'kernels refused, flat out' AND median > 0 AND median < 100" 1
 ok "each command is there, with time and memory" is "SELECT count(*), count(DISTINCT unit) FROM row WHERE part = 'query'" "18|3"
 
 ok "as text, beside another build" sh -c 'sh "$1" --other "$2" --rounds 2 --launches 5000 smoke ingest query >"$3"' - \
