@@ -126,6 +126,7 @@ int main(int argc, char **argv)
 	static struct bench_row rows[BENCH_ROWS_MAX];
 	struct bench b = {
 	        .size = BENCH_USUAL, .builds = 1, .processes = 8, .threads = 8, .rows = rows};
+	char build[1024];
 	unsigned parts;
 	int rc;
 
@@ -138,7 +139,9 @@ int main(int argc, char **argv)
 		fputs("bench: top_builddir is not set: run it by make bench\n", stderr);
 		return 2;
 	}
-	b.build[0] = strdup(b.build[0]); /* the environment's goes with the build in use */
+	/* The environment's goes with the build in use. */
+	snprintf(build, sizeof(build), "%s", b.build[0]);
+	b.build[0] = build;
 	if (!b.rounds)
 		b.rounds = b.size == BENCH_SMOKE ? 1 : ROUNDS;
 	if (b.size == BENCH_SMOKE && !b.launches)
@@ -156,5 +159,6 @@ int main(int argc, char **argv)
 	if (parts & 1u << PART_LIVE)
 		bench_day(&b);
 	rc = bench_report(&b);
+	bench_fini(&b);
 	return rc;
 }

@@ -81,6 +81,7 @@ void bench_say(const struct bench *b, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 /* The exit code. */
 int bench_report(struct bench *b);
+void bench_fini(struct bench *b);
 
 /* ---- bench_child.c */
 
@@ -91,6 +92,8 @@ struct bench_use {
 };
 
 double bench_now_s(void);
+/* Is this a build under a sanitizer? */
+bool bench_is_sanitized(void);
 /* In main(), first: are we here to run a program under the clock? Does not return then. */
 void bench_child_main(int argc, char **argv);
 /* Runs a program, with a library preloaded if not NULL and its output to `output` (NULL: to nowhere). */

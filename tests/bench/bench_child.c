@@ -22,7 +22,7 @@
 
 #define MEASURE "--run-under-the-clock"
 #define REPORT_FD 3
-#define MEMORY_MAX_BYTES (UINT64_C(4) << 30) /* others want some, too */
+#define MEMORY_MAX_BYTES (UINT64_C(4) << 30) /* others want some, too; sanitizers take more */
 
 static volatile sig_atomic_t measured_pid, is_late;
 
@@ -32,6 +32,13 @@ double bench_now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+bool bench_is_sanitized(void)
+{
+	const char *flags = getenv("WT_SANITIZED");
+
+	return flags && flags[0];
 }
 
 static double seconds_of(const struct timeval *t)
@@ -59,6 +66,7 @@ static void kill_late(int signal)
 /* argv: us, MEASURE, seconds, library to preload or "", program, its arguments. */
 void bench_child_main(int argc, char **argv)
 {
+	const struct rlimit limit = {MEMORY_MAX_BYTES, MEMORY_MAX_BYTES};
 	struct bench_use use;
 	struct rusage usage;
 	double begun_s;
@@ -71,7 +79,8 @@ void bench_child_main(int argc, char **argv)
 	measured_pid = fork();
 	if (measured_pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setrlimit(RLIMIT_DATA, &(struct rlimit){MEMORY_MAX_BYTES, MEMORY_MAX_BYTES});
+		if (!bench_is_sanitized())
+			setrlimit(RLIMIT_DATA, &limit);
 		if (argv[3][0])
 			setenv("LD_PRELOAD", argv[3], 1);
 		execv(argv[4], argv + 4);

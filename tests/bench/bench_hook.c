@@ -210,7 +210,7 @@ void bench_hook(struct bench *b)
 		bench_note(b, "skipped: hook: %s is not built", driver);
 		return;
 	}
-	if (getenv("WT_SANITIZED") && getenv("WT_SANITIZED")[0]) {
+	if (bench_is_sanitized()) {
 		bench_note(
 		        b,
 		        "skipped: hook: preloading a sanitized library needs a sanitized program");

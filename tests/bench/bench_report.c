@@ -444,3 +444,12 @@ int bench_report(struct bench *b)
 		fprintf(stderr, "bench: FAILED\n%s", b->failures);
 	return err || b->failures ? 1 : 0;
 }
+
+void bench_fini(struct bench *b)
+{
+	for (size_t i = 0; i < b->row_count; i++)
+		for (int k = 0; k < BENCH_BUILDS; k++)
+			free(b->rows[i].values[k]);
+	free(b->notes);
+	free(b->failures);
+}
