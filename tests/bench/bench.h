@@ -10,7 +10,7 @@
  *   bench_ingest.c  launches a second of the daemon, and bytes a launch
  *   bench_query.c   commands on long runs
  *   bench_day.c     10^8 launches of 64 threads in 8 processes, live
- *   stream.c        what those processes write
+ *   stream.c        those processes; stream_step.c: what they write
  *
  * Figures, no verdict: goals are shown beside them. What is a verdict is counts: whatever is lost without
  * being counted, or comes twice, is said and ends the program with 1.
@@ -40,12 +40,12 @@ enum bench_goal { BENCH_NO_GOAL, BENCH_AT_MOST, BENCH_AT_LEAST };
 
 /* One thing that was measured, some times over. */
 struct bench_row {
-	char part[16], what[48], unit[24];
-	enum bench_goal goal_is;
 	double goal;
-	bool is_hidden; /* in the table; in JSON it is */
 	double *values[BENCH_BUILDS];
 	size_t count[BENCH_BUILDS], room[BENCH_BUILDS];
+	enum bench_goal goal_is;
+	bool is_hidden; /* in the table; in JSON it is */
+	char part[16], unit[24], what[48];
 };
 
 struct bench {
