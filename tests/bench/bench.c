@@ -25,6 +25,7 @@ static const char usage[] =
         "  --launches N   of query and live, instead of the size's\n"
         "  --rounds N     how often all is measured (default 5; smoke: 1)\n"
         "  --other BUILD  measures in turn with another build folder, too\n"
+        "  --keep FOLDER  run files of query and live are moved there (on the disk of TMPDIR)\n"
         "  --json         for machines\n"
         "Needs top_builddir in the environment; run files go to TMPDIR or /tmp.\n";
 
@@ -72,6 +73,7 @@ static unsigned read_options(struct bench *b, int argc, char **argv)
 	static const struct option options[] = {{"launches", required_argument, NULL, 'l'},
 	                                        {"rounds", required_argument, NULL, 'r'},
 	                                        {"other", required_argument, NULL, 'o'},
+	                                        {"keep", required_argument, NULL, 'k'},
 	                                        {"json", no_argument, NULL, 'j'},
 	                                        {"help", no_argument, NULL, 'h'},
 	                                        {0}};
@@ -91,6 +93,9 @@ static unsigned read_options(struct bench *b, int argc, char **argv)
 				b->build[1] = optarg;
 				b->builds = 2;
 			}
+			break;
+		case 'k':
+			b->keep = optarg;
 			break;
 		case 'j':
 			b->is_json = true;

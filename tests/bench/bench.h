@@ -56,6 +56,8 @@ struct bench {
 	uint64_t launches; /* 0: as the size says */
 	unsigned processes, threads;
 	bool is_json;
+	const char
+	        *keep; /* folder that run files of `query` and `live` are moved to; NULL: they go */
 	struct bench_row *rows; /* BENCH_ROWS_MAX */
 	size_t row_count;
 	char *notes; /* lines: what was left out, and why; what a row alone does not say */
@@ -76,7 +78,7 @@ const char *bench_count(char text[32], uint64_t count);
 /* A line for people and programs. */
 void bench_note(struct bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void bench_fail(struct bench *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Progress on stderr, if that is a terminal or there is no other sign of life for long. */
+/* Progress, on stderr; of a smoke nothing. */
 void bench_say(const struct bench *b, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 /* The exit code. */
@@ -151,7 +153,7 @@ void bench_folder(char folder[512]);
 void bench_folder_remove(const char *folder);
 /* Makes a run file and compares its books with what was made. False: it failed, which is said. */
 bool bench_feed(struct bench *b, struct bench_feed *feed);
-void bench_feed_end(struct bench_feed *feed);
+void bench_feed_end(const struct bench *b, struct bench_feed *feed);
 /* With nothing left out of 256 KiB: bytes that a launch takes. */
 double bench_bytes_each(const struct bench_feed *feed);
 /* Is there room for so many launches, by what they took last? If not it is said, of `what`. */

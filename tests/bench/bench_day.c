@@ -83,7 +83,7 @@ static void flat_out(struct bench *b, uint64_t launches)
 		add(b, "%", 100 * (1 - (double)feed.stored / (double)feed.launches),
 		    "kernels refused, flat out");
 	}
-	bench_feed_end(&feed);
+	bench_feed_end(b, &feed);
 }
 
 void bench_day(struct bench *b)
@@ -106,6 +106,6 @@ void bench_day(struct bench *b)
 			for (unsigned i = 0; i < b->rounds; i++)
 				bench_query_file(b, 0, &feed, &left_out);
 	}
-	bench_feed_end(&feed);
+	bench_feed_end(b, &feed);
 	flat_out(b, b->size == BENCH_SMOKE ? launches : launches / 10);
 }

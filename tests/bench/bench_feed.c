@@ -55,8 +55,18 @@ void bench_folder_remove(const char *folder)
 	synth_folder_remove(folder);
 }
 
-void bench_feed_end(struct bench_feed *feed)
+void bench_feed_end(const struct bench *b, struct bench_feed *feed)
 {
+	const char *name = strrchr(feed->file, '/');
+	char kept[1200];
+
+	if (b->keep && feed->is_live && name) {
+		snprintf(kept, sizeof(kept), "%s%s", b->keep, name);
+		if (rename(feed->file, kept))
+			perror(kept);
+		else
+			bench_say(b, "kept %s", kept);
+	}
 	bench_folder_remove(feed->folder);
 	feed->folder[0] = '\0';
 }

@@ -35,7 +35,7 @@ static void once(struct bench *b, int build, unsigned nodes)
 		row->is_hidden = true;
 		bench_add(row, build, (double)feed.use.peak_bytes / 1048576);
 	}
-	bench_feed_end(&feed);
+	bench_feed_end(b, &feed);
 	bench_use_build(b, 0);
 }
 

@@ -153,7 +153,7 @@ void bench_query(struct bench *b, uint64_t launches)
 		for (int k = 0; k < b->builds; k++)
 			bench_query_file(b, k, &feed[k], &left_out[k]);
 	for (int k = 0; k < b->builds; k++)
-		bench_feed_end(&feed[k]);
+		bench_feed_end(b, &feed[k]);
 	bench_use_build(b, 0);
 }
 
@@ -184,6 +184,6 @@ void bench_start(struct bench *b)
 						        false);
 				}
 			}
-	bench_feed_end(&feed);
+	bench_feed_end(b, &feed);
 	bench_use_build(b, 0);
 }

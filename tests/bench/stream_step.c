@@ -99,7 +99,7 @@ static void make_configs(struct stream *s)
 			        .block = blocks[k * 7 % 4],
 			        .regs = regs[k * 5 % 6],
 			        .smem_bytes = smem[k * 3 % 5],
-			        .mean_ns = (uint32_t)((2000 + 100 * pow(1.006, at)) * factor[i]),
+			        .mean_ns = (uint32_t)((2000 + 230 * pow(1.006, at)) * factor[i]),
 			};
 			if (k == COLLECTIVE_KERNEL)
 				s->configs[k][i].mean_ns = (uint32_t)(60000 * factor[i]);
