@@ -11,6 +11,7 @@ if WT_PROGRAMS
 TESTS += tests/unit/test_valgrind.sh tests/unit/test_daemon_start.sh tests/unit/test_hazards.sh
 include tests/e2e/local.mk
 include tests/fuzz/local.mk
+include tests/bench/local.mk
 
 # The ledger of random programs, against an account of each nanosecond.
 account = tests/unit/account.c tests/unit/account.h
