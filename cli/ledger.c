@@ -182,7 +182,7 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 			/* It ran, though not at that time: what it waited for is used up. */
 			load->device->kernels_refused += row->start_ns >= load->ledger->start_ns &&
 			                                 row->start_ns <= load->ledger->end_ns;
-			rc = row->has_call ? wt_ledger_note_stream(load, row) : 0;
+			rc = row->has_call ? wt_gap_source_note(&load->source, row) : 0;
 			if (rc)
 				return rc;
 			continue;
@@ -196,7 +196,7 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 		if (!rc && row->end_ns > load->ledger->start_ns)
 			rc = sweep_row(load, row);
 		if (!rc && row->has_call)
-			rc = wt_ledger_note_stream(load, row);
+			rc = wt_gap_source_note(&load->source, row);
 		load->next = NULL;
 		if (rc)
 			return rc;
@@ -222,8 +222,9 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 	load->compute_end_ns = ledger->start_ns;
 	load->has_compute = false;
 	load->compute_tag = 0;
-	wt_map_fini(&load->stream_at); /* a stream is of one device */
-	load->stream_count = 0;
+	load->source.facts = load->facts;
+	load->source.clock_error_ns = ledger->clock_error_ns;
+	wt_gap_source_forget(&load->source); /* a stream is of one device */
 	load->bucket_at = 0;
 	memset(&load->bucket_total, 0, sizeof(load->bucket_total));
 	device->wall_ns = ledger->end_ns - ledger->start_ns;
@@ -458,8 +459,7 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 	wt_map_fini(&load->config_at);
 	wt_measured_fini(&load->measured);
 	free(load->configs);
-	wt_map_fini(&load->stream_at);
-	free(load->stream_entry_ns);
+	wt_gap_source_fini(&load->source);
 	free(load->is_collective);
 	free(load);
 	return rc;

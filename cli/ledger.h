@@ -22,7 +22,7 @@
 #include "analysis/evidence.h"
 #include "analysis/gap.h"
 #include "analysis/sweep.h"
-#include "cli/ledger_facts.h"
+#include "daemon/ledger_gaps.h"
 
 /*
  * Shorter gaps look like a program that launches all the time, only slower than the kernels run;
@@ -70,19 +70,6 @@ struct wt_ledger_kernel {
 	int64_t launches_underfilled; /* that left SMs without a block */
 	int64_t gap_sm_ns[WT_GAP_CAUSE_MAX];
 	int64_t short_gap_sm_ns[WT_GAP_CAUSE_MAX]; /* of gaps of at most WT_LEDGER_SHORT_GAP_NS */
-};
-
-/* A kernel that ran, with the call that launched it. */
-struct wt_ledger_row {
-	int64_t exec_id, process_id, kernel_id, config_id;
-	int64_t start_ns, end_ns;
-	int64_t wave_sm_ns, wave_max_sm_ns;
-	int64_t blocks, resident_blocks, config_sms;
-	int64_t context_id, stream_id; /* CUPTI's */
-	int64_t graph_id; /* -1: not a graph node */
-	int64_t launch_seq;
-	struct wt_fact_call call;
-	bool is_judged, is_graph_node, has_call;
 };
 
 /* A gap: what is known of it, and what its causes have of it. */

@@ -16,7 +16,6 @@ wavetap_SOURCES = \
 	cli/diagnose_steps.c cli/diagnose_steps.h \
 	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
-	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/gpu_state.c cli/gpu_state.h \
 	cli/out_file.c cli/out_file.h \

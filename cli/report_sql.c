@@ -10,15 +10,13 @@
 
 int wt_report_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
 {
-	return sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) == SQLITE_OK ? 0 : -EIO;
+	return wt_db_prepare(db, sql, ret_statement);
 }
 
 /* SQLITE_ROW: 1, SQLITE_DONE: 0. */
 int wt_report_step(sqlite3_stmt *statement)
 {
-	int rc = sqlite3_step(statement);
-
-	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -EIO;
+	return wt_db_step(statement);
 }
 
 /* A copy of a text column; NULL stays NULL. */
