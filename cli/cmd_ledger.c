@@ -314,7 +314,7 @@ static int run_ledger(void *opaque, int operand_count, char **operands)
 	}
 	view.takes_samples = !values->is_json && !values->is_csv;
 	if (!code)
-		code = wt_ledger_open(values->run, &select, &view);
+		code = wt_ledger_open_devices(values->run, &select, &view);
 	if (!code)
 		code = view.ledger.is_samples_alone ? print_samples_alone(&view)
 		       : values->is_json            ? print_json(&view)

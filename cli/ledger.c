@@ -13,8 +13,6 @@
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
 
-#define CLOCK_ERROR_LEAST_NS 1000
-
 /* main: the sweep has to see what a selection hides, too. */
 static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
@@ -362,7 +360,7 @@ static int load_clock_error(struct wt_ledger_loading *load)
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, CLOCK_ERROR_LEAST_NS);
+	sqlite3_bind_int64(s, 1, WT_LEDGER_CLOCK_LEAST_NS);
 	rc = wt_report_step(s);
 	if (rc > 0)
 		load->ledger->clock_error_ns = sqlite3_column_int64(s, 0);
@@ -385,20 +383,16 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 	                  "SELECT NOT EXISTS (SELECT 1 FROM main.config_stat WHERE launches > 0)"
 	                  " AND EXISTS (SELECT 1 FROM main.sm_bucket)",
 	                  0);
-	return rc ? rc : load_clock_error(load);
+	return rc;
 }
 
-static int load_all(struct wt_ledger_loading *load, const struct wt_select *select,
-                    int64_t bucket_ns)
+/* From all rows. */
+static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 {
-	int rc = load_window(load, select);
+	int rc = load_clock_error(load);
 
 	if (!rc)
 		rc = load_kernels(load);
-	if (!rc)
-		rc = load_devices(load);
-	if (!rc)
-		rc = wt_measured_load(load->db, &load->measured);
 	if (!rc)
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
@@ -419,6 +413,20 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 	return rc;
 }
 
+static int load_all(struct wt_ledger_loading *load, const struct wt_select *select,
+                    int64_t bucket_ns, bool is_of_devices)
+{
+	int rc = load_window(load, select);
+
+	if (!rc)
+		rc = load_devices(load);
+	if (!rc)
+		rc = wt_measured_load(load->db, &load->measured);
+	if (!rc && is_of_devices && !load->ledger->is_samples_alone)
+		rc = wt_ledger_sum_whole(load);
+	return rc ? rc : load_rows(load, bucket_ns);
+}
+
 /* Kernels that the window does not have go. */
 static void drop_unused(struct wt_ledger *ledger)
 {
@@ -434,7 +442,8 @@ static void drop_unused(struct wt_ledger *ledger)
 }
 
 static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
-                       const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
+                       bool is_of_devices, const struct wt_ledger_observer *observer,
+                       struct wt_ledger *ledger)
 {
 	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
@@ -448,7 +457,9 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
 	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 	if (!rc)
-		rc = load_all(load, select, bucket_ns);
+		rc = load_all(load, select, bucket_ns, is_of_devices);
+	if (rc == 1)
+		rc = 0;
 	if (rc == -EIO)
 		snprintf(ledger->problem, sizeof(ledger->problem), "%s", sqlite3_errmsg(db));
 	sqlite3_exec(db, "RELEASE ledger", NULL, NULL, NULL);
@@ -467,19 +478,24 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, NULL, ledger);
+	return load_ledger(db, select, 0, false, NULL, ledger);
+}
+
+int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, true, NULL, ledger);
 }
 
 int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, bucket_ns, NULL, ledger);
+	return load_ledger(db, select, bucket_ns, false, NULL, ledger);
 }
 
 int wt_ledger_load_observed(sqlite3 *db, const struct wt_select *select,
                             const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, observer, ledger);
+	return load_ledger(db, select, 0, false, observer, ledger);
 }
 
 void wt_ledger_fini(struct wt_ledger *ledger)

@@ -22,14 +22,7 @@
 #include "analysis/evidence.h"
 #include "analysis/gap.h"
 #include "analysis/sweep.h"
-#include "daemon/ledger_gaps.h"
-
-/*
- * Shorter gaps look like a program that launches all the time, only slower than the kernels run;
- * longer ones like a program that does something else. Eager PyTorch on the measured machine: half
- * of the gaps between kernels were above 31 us, two in a thousand above 1 ms (tests/data).
- */
-#define WT_LEDGER_SHORT_GAP_NS 1000000
+#include "daemon/ledger_sums.h"
 
 /*
  * What a stretch of the window had; all of them sum to the device's lines. Where kernels share SMs and
@@ -134,6 +127,16 @@ struct wt_ledger {
  * wt_ledger_fini() in either case.
  */
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/*
+ * The same for the lines of devices alone: where all of the run is asked for and its file has sums, from those,
+ * without reading its launches. Then there are no kernels in it.
+ */
+int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/* The sums themselves, if they can be used: 1, and the caller frees them; 0 or -errno. */
+int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
+                        struct wt_ledger_sums **ret_sums);
 
 /*
  * The same in buckets of bucket_ns; < 0: as many as that, of equal length, is the most. At most

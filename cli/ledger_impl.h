@@ -52,6 +52,9 @@ struct wt_ledger_loading {
 bool wt_ledger_measure(struct wt_ledger_loading *load, int64_t id, struct wt_sweep_share *share,
                        struct wt_sweep_share ret_measured[WT_EVIDENCE_MAX]);
 
+/* ledger_whole.c: all of a run, from sums. 1, 0: there are none, or -errno. */
+int wt_ledger_sum_whole(struct wt_ledger_loading *load);
+
 /* The totals of the sweep up to now, as far as they are known, with what still runs. */
 void wt_ledger_measure_until(struct wt_ledger_loading *load, struct wt_sweep_share *total);
 

@@ -14,7 +14,7 @@ wavetap_SOURCES = \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
 	cli/diagnose_idle.c cli/diagnose_kernels.c cli/diagnose_measured.c \
 	cli/diagnose_steps.c cli/diagnose_steps.h \
-	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
+	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/ledger_whole.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/gpu_state.c cli/gpu_state.h \

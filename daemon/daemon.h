@@ -19,13 +19,14 @@
  *   folds.c       samples over kernels: what was measured
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
+ *   ledger_sums.h gaps by cause, summed up
  *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c and ledger_sums_task.c do beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
@@ -305,6 +306,8 @@ struct wt_run {
 	int64_t sample_bytes; /* of sample_chunk.data */
 	bool is_measured; /* there are samples, or profiled launches */
 	struct wt_folds *folds; /* see folds.h; NULL: not begun */
+	int64_t watermark_ns; /* no kernel that starts before is missing, in what was committed last */
+	struct wt_ledger_work *ledger; /* ledger_sums_task.c; NULL: not begun */
 	int64_t batches;
 };
 
@@ -555,6 +558,14 @@ int wt_shares_add(struct wt_process *process, uint32_t config_idx, bool in_graph
                   int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
 /* Settles what can be, of all processes of the run, and writes it with their rollups. */
 int wt_shares_settle(struct wt_run *run);
+
+/* ---- ledger_sums_task.c */
+
+/* The sums of the ledger, when they are due, beside the drain. 0 or -errno of the run file. */
+int wt_ledger_work_step(struct wt_run *run, bool is_over, int64_t now_ns);
+/* Has a run that is over all of them, or will it have none? */
+bool wt_ledger_work_is_done(const struct wt_run *run);
+void wt_ledger_work_fini(struct wt_run *run);
 
 /* ---- drain.c */
 

@@ -123,6 +123,19 @@ static const char lost_sql[] = WITH_CAPTURES
         "  FROM api_call c JOIN api a USING (api) JOIN loss USING (process_id)"
         "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";
 
+/* The same where nothing is lost but launches whose kernels may come yet, or never: of each process the last ones. */
+static const char open_sql[] = WITH_CAPTURES
+        ", open AS MATERIALIZED (SELECT process_id, link_low_seq, link_low_exec FROM proc"
+        "  JOIN loss USING (process_id) WHERE launches_in_flight > 0)"
+        "SELECT 7, c.process_id,"
+        " iif(c.stream BETWEEN 0 AND 2, ~(c.thread32 * 4 + c.stream), c.stream), c.entry_ns,"
+        " c.return_ns FROM open o CROSS JOIN launch_call c ON c.process_id = o.process_id"
+        " AND c.seq >= o.link_low_seq"
+        " LEFT JOIN (SELECT process_id, launch_seq FROM kernel_exec WHERE exec_id >="
+        "   (SELECT min(link_low_exec) FROM open) AND graph_id IS NULL AND launch_seq IS NOT NULL"
+        "   AND start_ns IS NOT NULL) e ON e.process_id = c.process_id AND e.launch_seq = c.seq"
+        " WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED;
+
 /*
  * Calls after which a kernel of before has surely ended: waits for a stream (3; the key is the
  * stream's), and for the context of a process that has only one (7). Not waits for events, which may
@@ -132,7 +145,7 @@ static const char waits_sql[] =
         "SELECT iif(api IN (41, 42), 3, 7), process_id, CASE WHEN api IN (40, 50) THEN 0"
         "  WHEN handle BETWEEN 0 AND 2 THEN ~(thread32 * 4 + handle) ELSE handle END,"
         " entry_ns, return_ns FROM api_call c"
-        " WHERE result = 0 AND (api IN (41, 42) OR (api IN (40, 50) AND"
+        " WHERE call_id >= ?1 AND result = 0 AND (api IN (41, 42) OR (api IN (40, 50) AND"
         "  (SELECT count(*) FROM main.context x WHERE x.process_id = c.process_id) <= 1))";
 
 static const char processes_sql[] =
@@ -292,10 +305,9 @@ static void set_lost_span(struct fact *lost, const struct fact_list *waits, int6
 
 static const struct wt_facts_from everything = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
 
-static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list)
+/* Which launches: 0 or -errno, and none where nothing is lost. */
+static int read_lost_calls(sqlite3 *db, const struct wt_facts_from *from, struct fact_list *list)
 {
-	struct fact_list waits = {0};
-	size_t first = list->count;
 	char sql[sizeof(lost_sql) + sizeof(PROFILED)];
 	sqlite3_stmt *s;
 	int rc = wt_db_prepare(db, any_lost_sql, &s);
@@ -304,12 +316,25 @@ static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list
 		return rc;
 	rc = wt_db_step(s);
 	sqlite3_finalize(s);
-	snprintf(sql, sizeof(sql), lost_sql, wt_db_has_table(db, "profile_count") ? PROFILED : "0");
-	if (rc > 0)
-		rc = read_facts(db, sql, &everything, list);
+	if (rc <= 0)
+		return rc;
+	if (from != &everything)
+		return read_facts(db, open_sql, from, list);
+	snprintf(sql, sizeof(sql), lost_sql,
+	         wt_db_has_table(db, "profile_count") ? PROFILED : "0");
+	return read_facts(db, sql, from, list);
+}
+
+static int read_lost(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                     struct fact_list *list)
+{
+	struct fact_list waits = {0};
+	size_t first = list->count;
+	int rc = read_lost_calls(db, from, list);
+
 	if (rc || list->count == first)
 		return rc;
-	rc = read_facts(db, waits_sql, &everything, &waits);
+	rc = read_facts(db, waits_sql, from, &waits);
 	if (!rc && waits.count) {
 		qsort(waits.at, waits.count, sizeof(*waits.at), by_group);
 		set_first_ends(waits.at, waits.count);
@@ -446,8 +471,8 @@ static int load(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from 
 
 	if (!rc && from == &everything)
 		rc = read_facts(db, profiled_sql, from, &list);
-	if (!rc && from == &everything)
-		rc = read_lost(db, clock_error_ns, &list);
+	if (!rc)
+		rc = read_lost(db, clock_error_ns, from, &list);
 	if (!rc && list.count)
 		qsort(list.at, list.count, sizeof(*list.at), by_group);
 	if (!rc)
@@ -470,9 +495,10 @@ int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_fac
 	return load(db, clock_error_ns, &everything, ret_facts);
 }
 
-int wt_facts_load_from(sqlite3 *db, const struct wt_facts_from *from, struct wt_facts **ret_facts)
+int wt_facts_load_from(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                       struct wt_facts **ret_facts)
 {
-	return load(db, 0, from, ret_facts);
+	return load(db, clock_error_ns, from, ret_facts);
 }
 
 void wt_facts_free(struct wt_facts *facts)

@@ -61,8 +61,12 @@ int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_fac
 struct wt_facts_from {
 	int64_t call_id, copy_id, overhead_id, capture_id;
 };
-/* The same of a run that lost and profiled nothing, of those rows alone. */
-int wt_facts_load_from(sqlite3 *db, const struct wt_facts_from *from, struct wt_facts **ret_facts);
+/*
+ * The same of those rows alone, in a run that profiled nothing, and of which nothing is lost but kernels of
+ * launches that are open: all of their rows come later.
+ */
+int wt_facts_load_from(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                       struct wt_facts **ret_facts);
 void wt_facts_free(struct wt_facts *facts); /* NULL is fine */
 
 /* Borrowed, good until the facts are freed. Empty where nothing is known. */

@@ -230,6 +230,7 @@ int wt_shares_settle(struct wt_run *run)
 	int64_t until_ns = watermark_ns(run);
 	int err = 0;
 
+	run->watermark_ns = until_ns;
 	for (struct wt_device_sweep *sweep = run->sweeps; sweep && !err; sweep = sweep->next) {
 		int64_t forced_ns = INT64_MIN;
 
