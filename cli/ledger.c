@@ -413,8 +413,12 @@ static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 	return rc;
 }
 
+/* What it may be made from. */
+enum source { FROM_ROWS, FROM_EITHER, FROM_SUMS };
+
+/* 1: it is from sums. */
 static int load_all(struct wt_ledger_loading *load, const struct wt_select *select,
-                    int64_t bucket_ns, bool is_of_devices)
+                    int64_t bucket_ns, enum source source)
 {
 	int rc = load_window(load, select);
 
@@ -422,9 +426,9 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 		rc = load_devices(load);
 	if (!rc)
 		rc = wt_measured_load(load->db, &load->measured);
-	if (!rc && is_of_devices && !load->ledger->is_samples_alone)
+	if (!rc && source != FROM_ROWS && !load->ledger->is_samples_alone)
 		rc = wt_ledger_sum_whole(load);
-	return rc ? rc : load_rows(load, bucket_ns);
+	return rc || source == FROM_SUMS ? rc : load_rows(load, bucket_ns);
 }
 
 /* Kernels that the window does not have go. */
@@ -442,7 +446,7 @@ static void drop_unused(struct wt_ledger *ledger)
 }
 
 static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
-                       bool is_of_devices, const struct wt_ledger_observer *observer,
+                       enum source source, const struct wt_ledger_observer *observer,
                        struct wt_ledger *ledger)
 {
 	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
@@ -457,9 +461,7 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
 	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
 	if (!rc)
-		rc = load_all(load, select, bucket_ns, is_of_devices);
-	if (rc == 1)
-		rc = 0;
+		rc = load_all(load, select, bucket_ns, source);
 	if (rc == -EIO)
 		snprintf(ledger->problem, sizeof(ledger->problem), "%s", sqlite3_errmsg(db));
 	sqlite3_exec(db, "RELEASE ledger", NULL, NULL, NULL);
@@ -478,24 +480,31 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, false, NULL, ledger);
+	return load_ledger(db, select, 0, FROM_ROWS, NULL, ledger);
 }
 
 int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, true, NULL, ledger);
+	int rc = load_ledger(db, select, 0, FROM_EITHER, NULL, ledger);
+
+	return rc > 0 ? 0 : rc;
+}
+
+int wt_ledger_load_summed(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, FROM_SUMS, NULL, ledger);
 }
 
 int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, bucket_ns, false, NULL, ledger);
+	return load_ledger(db, select, bucket_ns, FROM_ROWS, NULL, ledger);
 }
 
 int wt_ledger_load_observed(sqlite3 *db, const struct wt_select *select,
                             const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, false, observer, ledger);
+	return load_ledger(db, select, 0, FROM_ROWS, observer, ledger);
 }
 
 void wt_ledger_fini(struct wt_ledger *ledger)
@@ -509,5 +518,6 @@ void wt_ledger_fini(struct wt_ledger *ledger)
 		free(ledger->kernels[i].name);
 	free(ledger->devices);
 	free(ledger->kernels);
+	wt_ledger_sums_free(ledger->sums);
 	memset(ledger, 0, sizeof(*ledger));
 }

@@ -119,6 +119,7 @@ struct wt_ledger {
 	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */
 	int64_t clock_error_ns; /* CPU against GPU */
 	char problem[200]; /* after -EIO: what SQLite said */
+	struct wt_ledger_sums *sums; /* that it is from; NULL: from rows */
 };
 
 /*
@@ -133,6 +134,9 @@ int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger
  * without reading its launches. Then there are no kernels in it.
  */
 int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/* The same if there are such sums: 1; 0: there are none, or -errno. */
+int wt_ledger_load_summed(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
 
 /* The sums themselves, if they can be used: 1, and the caller frees them; 0 or -errno. */
 int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,

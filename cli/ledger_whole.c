@@ -21,13 +21,13 @@
 /* Does what the rollups have sum to what the sweep would give? */
 static bool are_rollups_swept(sqlite3 *db)
 {
-	return wt_db_int(
-	               db,
-	               "SELECT (SELECT total(kernels_waiting + kernels_late + kernels_refused) FROM sweep)"
-	               " + (SELECT count(*) FROM config_stat JOIN config c USING (config_id)"
-	               "  JOIN gpu g USING (device_id) WHERE g.sm_count > 0 AND max_ns > 0"
-	               "  AND device_id NOT IN (SELECT device_id FROM sweep))",
-	               1) == 0;
+	return wt_db_int(db,
+	                 "SELECT (SELECT total(kernels_waiting + kernels_late + kernels_refused) "
+	                 "FROM sweep)"
+	                 " + (SELECT count(*) FROM config_stat JOIN config c USING (config_id)"
+	                 "  JOIN gpu g USING (device_id) WHERE g.sm_count > 0 AND max_ns > 0"
+	                 "  AND device_id NOT IN (SELECT device_id FROM sweep))",
+	                 1) == 0;
 }
 
 /* The model's shares of all kernels of a configuration: columns of config_sql. */
@@ -48,8 +48,7 @@ static struct wt_sweep_share share_of(sqlite3_stmt *s, const struct wt_beside *b
 	share.active_sm_ns = device_sms * share.alone_ns -
 	                     (share.underfill_sm_ns - beside->underfill_sm_ns) -
 	                     share.alone_wave_sm_ns -
-	                     (share.unjudged_sm_ns - beside->unjudged_sm_ns) +
-	                     beside->active_sm_ns;
+	                     (share.unjudged_sm_ns - beside->unjudged_sm_ns) + beside->active_sm_ns;
 	if (is_collective)
 		share.active_comm_sm_ns = share.active_sm_ns;
 	return share;
@@ -97,7 +96,8 @@ static int add_configs(struct wt_ledger_loading *load)
 	        " sum(wave_sm_ns), sum(wave_max_sm_ns), sum(unjudged_sm_ns), sum(comm_sm_ns),"
 	        " sum(beside_ns), sum(beside_active_sm_ns), sum(beside_underfill_sm_ns),"
 	        " sum(beside_wave_sm_ns), sum(beside_wave_max_sm_ns), sum(beside_unjudged_sm_ns)"
-	        " FROM main.config_stat JOIN config c USING (config_id) JOIN kernel k USING (kernel_id)"
+	        " FROM main.config_stat JOIN config c USING (config_id) JOIN kernel k USING "
+	        "(kernel_id)"
 	        " GROUP BY config_id";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(load->db, config_sql, &s);
@@ -185,7 +185,7 @@ int wt_ledger_sum_whole(struct wt_ledger_loading *load)
 	if (rc <= 0)
 		return rc;
 	load->ledger->clock_error_ns = sums->clock_error_ns;
+	load->ledger->sums = sums;
 	rc = sum_devices(load, sums);
-	wt_ledger_sums_free(sums);
 	return rc ? rc : 1;
 }

@@ -320,8 +320,7 @@ static int read_lost_calls(sqlite3 *db, const struct wt_facts_from *from, struct
 		return rc;
 	if (from != &everything)
 		return read_facts(db, open_sql, from, list);
-	snprintf(sql, sizeof(sql), lost_sql,
-	         wt_db_has_table(db, "profile_count") ? PROFILED : "0");
+	snprintf(sql, sizeof(sql), lost_sql, wt_db_has_table(db, "profile_count") ? PROFILED : "0");
 	return read_facts(db, sql, from, list);
 }
 

@@ -36,8 +36,7 @@ struct wt_gap_stream *wt_gap_source_stream(struct wt_gap_source *source, int64_t
 		return &source->streams[at];
 	if (source->stream_count == source->stream_room) {
 		size_t room = source->stream_room ? 2 * source->stream_room : 64;
-		struct wt_gap_stream *grown =
-		        reallocarray(source->streams, room, sizeof(*grown));
+		struct wt_gap_stream *grown = reallocarray(source->streams, room, sizeof(*grown));
 
 		if (!grown)
 			return NULL;
@@ -53,9 +52,8 @@ struct wt_gap_stream *wt_gap_source_stream(struct wt_gap_source *source, int64_t
 
 int wt_gap_source_note(struct wt_gap_source *source, const struct wt_ledger_row *row)
 {
-	struct wt_gap_stream *stream =
-	        wt_gap_source_stream(source, row->process_id,
-	                             wt_fact_stream_key(row->call.stream, row->call.thread32));
+	struct wt_gap_stream *stream = wt_gap_source_stream(
+	        source, row->process_id, wt_fact_stream_key(row->call.stream, row->call.thread32));
 
 	if (!stream)
 		return -ENOMEM;
@@ -113,8 +111,7 @@ struct wt_gap_facts wt_gap_source_facts(const struct wt_gap_source *source,
 	        .has_kernel_before = place->has_before,
 	        .has_kernel_after = next != NULL,
 	        .first_launch_ns = INT64_MIN,
-	        .copies =
-	                wt_facts_find(source->facts, WT_FACT_COPY, 0, (uint64_t)place->device_id),
+	        .copies = wt_facts_find(source->facts, WT_FACT_COPY, 0, (uint64_t)place->device_id),
 	        .lost = wt_facts_find(source->facts, WT_FACT_LOST, 0, 0),
 	};
 

@@ -353,8 +353,10 @@ static int find_late_facts(struct wt_ledger_sums *sums)
 	        "device_id IS NOT NULL AND end_ns > start_ns GROUP BY device_id"
 	        " UNION ALL SELECT -1, process_id, min(entry_ns) FROM api_call JOIN api USING (api)"
 	        " WHERE call_id > ?2 AND class = 8 AND api < 130 GROUP BY process_id"
-	        " UNION ALL SELECT -1, process_id, min(start_ns) FROM overhead WHERE overhead_id > ?3"
-	        " AND type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns"
+	        " UNION ALL SELECT -1, process_id, min(start_ns) FROM overhead WHERE overhead_id > "
+	        "?3"
+	        " AND type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > "
+	        "start_ns"
 	        " GROUP BY process_id";
 	const struct wt_ledger_mark *mark = &sums->mark;
 	sqlite3_stmt *s;
@@ -389,8 +391,8 @@ const char *wt_ledger_sums_obstacle(const struct wt_ledger_sums *sums)
 
 	if (wt_db_int(sums->db, lost_sql, 1))
 		return "kernels were lost";
-	if (wt_db_int(sums->db,
-	              "SELECT EXISTS (SELECT 1 FROM profile_count WHERE launches > 0)", 1))
+	if (wt_db_int(sums->db, "SELECT EXISTS (SELECT 1 FROM profile_count WHERE launches > 0)",
+	              1))
 		return "launches were profiled";
 	return NULL;
 }
@@ -474,7 +476,7 @@ static int low_id(struct wt_ledger_sums *sums, const char *sql, int64_t from_id,
 	rc = wt_db_step(s);
 	if (rc > 0)
 		*ret_id = sqlite3_column_type(s, 0) == SQLITE_NULL ? from_id
-		                                                    : sqlite3_column_int64(s, 0);
+		                                                   : sqlite3_column_int64(s, 0);
 	sqlite3_finalize(s);
 	return rc < 0 ? rc : 0;
 }
@@ -527,26 +529,26 @@ static int end_device(struct wt_ledger_sums *sums, struct wt_ledger_place *place
 
 static int find_capture(struct wt_ledger_sums *sums, int64_t call_id)
 {
-	return low_id(sums,
-	              "SELECT ifnull((SELECT min(call_id) FROM (SELECT call_id, api, lead(call_id)"
-	              " OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS after FROM api_call"
-	              " WHERE api BETWEEN 70 AND 77 AND call_id >= ?1) WHERE after IS NULL"
-	              " AND api < 76), ?2)",
-	              sums->mark.capture_id, call_id, &sums->mark.capture_id);
+	return low_id(
+	        sums,
+	        "SELECT ifnull((SELECT min(call_id) FROM (SELECT call_id, api, lead(call_id)"
+	        " OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS after FROM api_call"
+	        " WHERE api BETWEEN 70 AND 77 AND call_id >= ?1) WHERE after IS NULL"
+	        " AND api < 76), ?2)",
+	        sums->mark.capture_id, call_id, &sums->mark.capture_id);
 }
 
 static int see(struct wt_ledger_sums *sums)
 {
 	struct wt_ledger_mark *mark = &sums->mark;
 	sqlite3_stmt *s;
-	int rc = wt_db_prepare(
-	        sums->db,
-	        "SELECT ifnull((SELECT max(exec_id) FROM kernel_exec), 0),"
-	        " ifnull((SELECT max(call_id) FROM api_call), 0),"
-	        " ifnull((SELECT max(copy_id) FROM copy), 0),"
-	        " ifnull((SELECT max(overhead_id) FROM overhead), 0),"
-	        " (SELECT max(end_ns) FROM copy WHERE copy_id > ?1)",
-	        &s);
+	int rc = wt_db_prepare(sums->db,
+	                       "SELECT ifnull((SELECT max(exec_id) FROM kernel_exec), 0),"
+	                       " ifnull((SELECT max(call_id) FROM api_call), 0),"
+	                       " ifnull((SELECT max(copy_id) FROM copy), 0),"
+	                       " ifnull((SELECT max(overhead_id) FROM overhead), 0),"
+	                       " (SELECT max(end_ns) FROM copy WHERE copy_id > ?1)",
+	                       &s);
 
 	if (rc)
 		return rc;
@@ -561,7 +563,7 @@ static int see(struct wt_ledger_sums *sums)
 		    sqlite3_column_int64(s, 4) > mark->copy_end_ns)
 			mark->copy_end_ns = sqlite3_column_int64(s, 4);
 		mark->low_exec = sums->left_exec < mark->seen_exec + 1 ? sums->left_exec
-		                                                        : mark->seen_exec + 1;
+		                                                       : mark->seen_exec + 1;
 	}
 	sqlite3_finalize(s);
 	return rc < 0 ? rc : 0;
@@ -597,12 +599,12 @@ static int leave_behind(struct wt_ledger_sums *sums, int64_t until_ns)
 static int finish_device(struct wt_ledger_sums *sums, struct wt_ledger_place *place, int64_t end_ns)
 {
 	bool has_before = place->last_end_ns != INT64_MIN;
-	struct wt_gap_facts facts = {
-	        .start_ns = has_before ? place->last_end_ns : sums->mark.from_ns,
-	        .end_ns = end_ns,
-	        .clock_error_ns = sums->clock_error_ns,
-	        .has_kernel_before = has_before,
-	        .first_launch_ns = INT64_MIN};
+	struct wt_gap_facts facts = {.start_ns =
+	                                     has_before ? place->last_end_ns : sums->mark.from_ns,
+	                             .end_ns = end_ns,
+	                             .clock_error_ns = sums->clock_error_ns,
+	                             .has_kernel_before = has_before,
+	                             .first_launch_ns = INT64_MIN};
 	struct wt_interval *copies = NULL;
 	size_t count = 0, room = 0;
 	sqlite3_stmt *s;
@@ -611,10 +613,11 @@ static int finish_device(struct wt_ledger_sums *sums, struct wt_ledger_place *pl
 	if (facts.end_ns <= facts.start_ns)
 		return 0;
 	facts.began_ns = facts.start_ns;
-	rc = wt_db_prepare(sums->db,
-	                   "SELECT start_ns, end_ns FROM copy WHERE copy_id >= ?1 AND device_id = ?2"
-	                   " AND end_ns > ?3 AND end_ns > start_ns",
-	                   &s);
+	rc = wt_db_prepare(
+	        sums->db,
+	        "SELECT start_ns, end_ns FROM copy WHERE copy_id >= ?1 AND device_id = ?2"
+	        " AND end_ns > ?3 AND end_ns > start_ns",
+	        &s);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, place->from.copy_id);

@@ -153,6 +153,7 @@ const char *wt_ledger_sums_obstacle(const struct wt_ledger_sums *sums);
 void wt_ledger_sums_reset(struct wt_ledger_sums *sums);
 /* Rows from mark.low_exec on, each device's in order, through take(). */
 int wt_ledger_sums_read(struct wt_ledger_sums *sums, int64_t until_ns,
-                        int (*take)(struct wt_ledger_sums *sums, const struct wt_ledger_held *held));
+                        int (*take)(struct wt_ledger_sums *sums,
+                                    const struct wt_ledger_held *held));
 
 #endif /* WT_LEDGER_SUMS_H */

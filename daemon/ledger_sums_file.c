@@ -60,13 +60,12 @@ static int read_device(struct wt_ledger_sums *sums, sqlite3_stmt *s)
 
 static int read_mark(struct wt_ledger_sums *sums, sqlite3_stmt *s)
 {
-	int64_t *const fields[] = {&sums->mark.from_ns,       &sums->mark.end_ns,
-	                           &sums->mark.basis,         &sums->mark.is_late,
-	                           &sums->mark.low_exec,      &sums->mark.seen_exec,
-	                           &sums->mark.seen_call,     &sums->mark.seen_copy,
-	                           &sums->mark.seen_overhead, &sums->mark.clock_id,
-	                           &sums->mark.clock_error_ns, &sums->mark.lead_ns,
-	                           &sums->mark.copy_end_ns,   &sums->mark.capture_id};
+	int64_t *const fields[] = {
+	        &sums->mark.from_ns,     &sums->mark.end_ns,         &sums->mark.basis,
+	        &sums->mark.is_late,     &sums->mark.low_exec,       &sums->mark.seen_exec,
+	        &sums->mark.seen_call,   &sums->mark.seen_copy,      &sums->mark.seen_overhead,
+	        &sums->mark.clock_id,    &sums->mark.clock_error_ns, &sums->mark.lead_ns,
+	        &sums->mark.copy_end_ns, &sums->mark.capture_id};
 
 	for (int i = 0; i < (int)(sizeof(fields) / sizeof(fields[0])); i++)
 		*fields[i] = or_null(s, i);
@@ -87,7 +86,8 @@ static int read_place(struct wt_ledger_sums *sums, sqlite3_stmt *s)
 	place->last_tag = (uint64_t)sqlite3_column_int64(s, 5);
 	place->kernels = sqlite3_column_int64(s, 6);
 	place->kernels_refused = sqlite3_column_int64(s, 7);
-	place->from = (struct wt_facts_from){or_null(s, 8), or_null(s, 9), or_null(s, 10), INT64_MIN};
+	place->from =
+	        (struct wt_facts_from){or_null(s, 8), or_null(s, 9), or_null(s, 10), INT64_MIN};
 	return 0;
 }
 
@@ -124,9 +124,8 @@ static int read_cause(struct wt_ledger_sums *sums, sqlite3_stmt *s)
 
 static int read_stream(struct wt_ledger_sums *sums, sqlite3_stmt *s)
 {
-	struct wt_gap_stream *stream =
-	        wt_gap_source_stream(&sums->source, sqlite3_column_int64(s, 0),
-	                             (uint64_t)sqlite3_column_int64(s, 1));
+	struct wt_gap_stream *stream = wt_gap_source_stream(
+	        &sums->source, sqlite3_column_int64(s, 0), (uint64_t)sqlite3_column_int64(s, 1));
 
 	if (!stream)
 		return -ENOMEM;
@@ -159,7 +158,8 @@ static int read_graph(struct wt_ledger_sums *sums, sqlite3_stmt *s)
 
 static int read_sums(struct wt_ledger_sums *sums)
 {
-	int rc = read_rows(sums, "SELECT " MARK_COLUMNS " FROM ledger_mark WHERE id = 1", read_mark);
+	int rc =
+	        read_rows(sums, "SELECT " MARK_COLUMNS " FROM ledger_mark WHERE id = 1", read_mark);
 
 	if (rc || sums->is_anew)
 		return rc;
@@ -222,9 +222,9 @@ bool wt_ledger_sums_are_final(const struct wt_ledger_sums *sums)
 	int64_t start_ns, end_ns;
 
 	return sums->mark.end_ns != INT64_MIN && !sums->mark.is_late &&
-	       !wt_ledger_sums_obstacle(sums) &&
-	       wt_ledger_span(sums->db, &start_ns, &end_ns) > 0 && start_ns == sums->mark.from_ns &&
-	       end_ns == sums->mark.end_ns && wt_db_int(sums->db, sql, 0);
+	       !wt_ledger_sums_obstacle(sums) && wt_ledger_span(sums->db, &start_ns, &end_ns) > 0 &&
+	       start_ns == sums->mark.from_ns && end_ns == sums->mark.end_ns &&
+	       wt_db_int(sums->db, sql, 0);
 }
 
 /* ---- writing */

@@ -110,12 +110,11 @@ static void read_row(const struct wt_ledger_sums *sums, sqlite3_stmt *s,
 		row->has_call = sqlite3_column_type(s, 8) != SQLITE_NULL && find_graph(sums, row);
 	} else if (sqlite3_column_type(s, 10) != SQLITE_NULL) {
 		row->has_call = true;
-		row->call = (struct wt_fact_call){
-		        .entry_ns = sqlite3_column_int64(s, 10),
-		        .return_ns = sqlite3_column_int64(s, 11),
-		        .thread32 = (uint32_t)sqlite3_column_int64(s, 12),
-		        .stream = (uint64_t)sqlite3_column_int64(s, 13),
-		        .api = (int32_t)sqlite3_column_int64(s, 14)};
+		row->call = (struct wt_fact_call){.entry_ns = sqlite3_column_int64(s, 10),
+		                                  .return_ns = sqlite3_column_int64(s, 11),
+		                                  .thread32 = (uint32_t)sqlite3_column_int64(s, 12),
+		                                  .stream = (uint64_t)sqlite3_column_int64(s, 13),
+		                                  .api = (int32_t)sqlite3_column_int64(s, 14)};
 	}
 }
 

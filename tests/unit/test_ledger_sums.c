@@ -17,7 +17,7 @@
 #include "tests/tap.h"
 #include "tests/unit/random_run_file.h"
 
-#define PROGRAMS 4000
+#define PROGRAMS 1500
 #define FAILURES_SHOWN 10
 #define ROUNDS_MAX 6
 
@@ -180,8 +180,9 @@ static void run_program(sqlite3 *db, uint64_t seed)
 	random_run_make(&run, seed);
 	rr_first(&run, run.clock_shift_ns, first_ns);
 	rr_write(db, &run, first_ns);
-	run_sql(db, "DELETE FROM ledger_mark; DELETE FROM ledger_device; DELETE FROM ledger_row;"
-	            "DELETE FROM ledger_cause; DELETE FROM ledger_stream; DELETE FROM ledger_graph");
+	run_sql(db,
+	        "DELETE FROM ledger_mark; DELETE FROM ledger_device; DELETE FROM ledger_row;"
+	        "DELETE FROM ledger_cause; DELETE FROM ledger_stream; DELETE FROM ledger_graph");
 	rc = wt_ledger_load(db, NULL, &ledger);
 	if (rc)
 		fail("not loaded: %d %s", rc, ledger.problem);
