@@ -5,6 +5,7 @@
  *	check_sql.c   checks that are one query: references, times, books
  *	check_samples.c  samples: chunks, and what they sum to
  *	check_measured.c  measured numbers: can they be?
+ *	check_ledger.c  the sums of the ledger
  *	check_rows.c  one pass over the kernels and one over the calls: counters, rollups, order
  *
  * All of it reads within one transaction, so that a file that is being written is seen as it was
@@ -79,6 +80,7 @@ extern const int wt_check_query_count;
 
 int wt_check_kernels(struct wt_check *check);
 int wt_check_calls(struct wt_check *check);
+int wt_check_ledger(struct wt_check *check);
 int wt_check_samples(struct wt_check *check);
 int wt_check_bounds(struct wt_check *check);
 

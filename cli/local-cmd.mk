@@ -4,7 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
-	cli/bounds.h cli/check.c cli/check.h cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
+	cli/bounds.h cli/check.c cli/check.h cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
