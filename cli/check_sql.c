@@ -4,6 +4,7 @@
  * Each gives (rows that are wrong, the first of them). Rows of processes that are still recorded
  * are judged only by what holds at any time (doc/run-file.md, "loss").
  */
+#include "cli/bounds.h"
 #include "cli/check.h"
 
 /* A row whose `column` is in no row of `target`. */
@@ -170,6 +171,15 @@ const struct wt_check_query wt_check_queries[] = {
          "SELECT count(*), 'process_id ' || min(process_id) FROM proc LEFT JOIN (SELECT "
          "process_id, count(*) AS n FROM profile_launch GROUP BY 1) USING (process_id) LEFT JOIN "
          "profile_count USING (process_id) WHERE ifnull(n, 0) <> ifnull(stored, 0)"},
+        {"measured", "own_cost", "a number that can't be: negative, or beyond its process",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM own_cost c JOIN proc p USING "
+         "(process_id) WHERE " WT_BOUND_NO_OWN_COST},
+        {"measured", "hook_time", "times or a number of launches that can't be",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM hook_time h "
+         "WHERE " WT_BOUND_NO_HOOK_TIME},
+        {"books", "hook_time", "of a process without own cost",
+         "SELECT count(DISTINCT process_id), 'process_id ' || min(process_id) FROM hook_time "
+         "WHERE process_id NOT IN (SELECT process_id FROM own_cost)"},
         {"books", "own_cost", "timed launches and their histogram differ",
          "SELECT count(*), 'process_id ' || min(process_id) FROM own_cost LEFT JOIN (SELECT "
          "process_id, sum(launches) AS n FROM hook_time GROUP BY 1) USING (process_id) WHERE "

@@ -14,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/out_file.h"
 #include "cli/progress.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
 #include "cli/top_json.h"
@@ -182,7 +183,7 @@ static int put_rows(struct export *export, FILE *out, int *ret_error)
 
 static int sql_failed(const struct wt_run_file *run)
 {
-	wt_cli_error("%s: %s", run->info.path, sqlite3_errmsg(run->db));
+	wt_cli_error("%s: %s", run->info.path, wt_report_problem(run->db));
 	return WT_EXIT_FAILED;
 }
 

@@ -144,7 +144,7 @@ static void say_waits(const struct wt_collectives *comm, struct wt_finding *find
 	WT_EVIDENCE(finding, "the last to come was ");
 	say_member(last, finding);
 	WT_EVIDENCE(finding, " in %s of %s collectives; waited: ", wt_text_count(a, last->last),
-	            wt_text_count(b, comm->found.collectives));
+	            wt_text_count(b, comm->found.collectives - comm->found.apart));
 	qsort(comm->members, comm->member_count, sizeof(*comm->members), by_waited);
 	for (size_t i = 0; i < comm->member_count && i < RANKS_NAMED; i++) {
 		WT_EVIDENCE(finding, "%s", i ? ", " : "");

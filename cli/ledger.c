@@ -459,11 +459,11 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 	load->ledger = ledger;
 	load->observer = observer;
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
-	rc = sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL));
 	if (!rc)
 		rc = load_all(load, select, bucket_ns, source);
 	if (rc == -EIO)
-		snprintf(ledger->problem, sizeof(ledger->problem), "%s", sqlite3_errmsg(db));
+		snprintf(ledger->problem, sizeof(ledger->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE ledger", NULL, NULL, NULL);
 	if (!rc)
 		drop_unused(ledger);

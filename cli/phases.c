@@ -181,12 +181,11 @@ static int insert(sqlite3 *db, const struct work *work)
 int wt_phases_make(sqlite3 *db)
 {
 	struct work work = {0};
-	int rc = sqlite3_exec(db,
-	                      "DROP TABLE IF EXISTS temp.wt_phase; CREATE TEMP TABLE wt_phase "
-	                      "(exec_id INTEGER PRIMARY KEY, phase INTEGER, evidence INTEGER)",
-	                      NULL, NULL, NULL) == SQLITE_OK
-	                 ? 0
-	                 : -EIO;
+	int rc = wt_report_note(
+	        db, sqlite3_exec(db,
+	                         "DROP TABLE IF EXISTS temp.wt_phase; CREATE TEMP TABLE wt_phase "
+	                         "(exec_id INTEGER PRIMARY KEY, phase INTEGER, evidence INTEGER)",
+	                         NULL, NULL, NULL));
 
 	if (!rc)
 		rc = load(db, &work);

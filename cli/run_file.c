@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
 #include "schema/wt_paths.h"
@@ -36,7 +37,7 @@ static int open_path(const char *path, struct wt_run_file *ret_run)
 	}
 	rc = wt_db_describe(ret_run->db, path, &ret_run->info);
 	if (rc) {
-		wt_cli_error("%s: %s", path, sqlite3_errmsg(ret_run->db));
+		wt_cli_error("%s: %s", path, wt_report_problem(ret_run->db));
 		wt_run_file_close(ret_run);
 		return WT_EXIT_FAILED;
 	}
@@ -286,4 +287,41 @@ void wt_run_file_close(struct wt_run_file *run)
 {
 	sqlite3_close(run->db);
 	run->db = NULL;
+}
+
+/* Is it the file that its id means, in the data directory that the next command looks into? */
+static bool is_found_by_id(const struct wt_run_file *run)
+{
+	struct wt_db_run_file *runs = NULL;
+	const struct wt_db_run_file *found;
+	char data_dir[WT_PATH_BYTES];
+	struct stat own, other;
+	size_t count = 0, same = 0;
+	bool is_found = false;
+
+	if (!run->info.id[0] || stat(run->info.path, &own) || wt_path_data_dir(data_dir) ||
+	    wt_db_list(data_dir, &runs, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		same += !strcmp(runs[i].id, run->info.id);
+	found = same == 1 ? wt_run_pick(runs, count, run->info.id) : NULL;
+	if (found && !stat(found->path, &other))
+		is_found = own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	free(runs);
+	return is_found;
+}
+
+char *wt_run_option(const struct wt_run_file *run, const char *spec)
+{
+	char *word, *option = NULL;
+
+	if (!spec)
+		return strdup("");
+	if (parse_latest(spec) < 0 && strlen(spec) > strlen(run->info.id) && is_found_by_id(run))
+		spec = run->info.id;
+	word = wt_text_shell_word(spec);
+	if (word && asprintf(&option, " -r %s", word) < 0)
+		option = NULL;
+	free(word);
+	return option;
 }

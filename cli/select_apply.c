@@ -30,7 +30,7 @@ int wt_select_execute(sqlite3 *db, const char *format, ...)
 	va_end(ap);
 	code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 	sqlite3_free(sql);
-	return code == SQLITE_OK ? 0 : code == SQLITE_NOMEM ? -ENOMEM : -EIO;
+	return code == SQLITE_NOMEM ? -ENOMEM : wt_report_note(db, code);
 }
 
 /* ---- times */
@@ -174,11 +174,18 @@ static int execute_one(sqlite3 *db, const char *sql)
 static int make_view(sqlite3 *db, const char *name)
 {
 	static const char begin[] = "CREATE VIEW ";
-	char *sql = NULL, *temporary = NULL;
+	char *sql = NULL, *temporary = NULL, missing[64];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(
-	        db, "SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?1", &s);
+	int rc;
 
+	/* Is it there? Else in SQLite's words. */
+	snprintf(missing, sizeof(missing), "SELECT 1 FROM main.%s", name);
+	rc = wt_report_prepare(db, missing, &s);
+	if (rc)
+		return rc;
+	sqlite3_finalize(s);
+	rc = wt_report_prepare(
+	        db, "SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?1", &s);
 	if (rc)
 		return rc;
 	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
@@ -347,7 +354,7 @@ static int apply_with(struct wt_select *select, const struct wt_run_file *run,
 	rc = how(select, run);
 	if (rc < 0) {
 		wt_cli_error("%s: %s", run->info.path,
-		             rc == -ENOMEM ? "out of memory" : sqlite3_errmsg(run->db));
+		             rc == -ENOMEM ? "out of memory" : wt_report_problem(run->db));
 		rc = WT_EXIT_FAILED;
 	}
 	sqlite3_exec(run->db, "PRAGMA query_only = ON", NULL, NULL, NULL);

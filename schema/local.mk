@@ -7,7 +7,7 @@ libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_db_upgrade.c sch
 	schema/wt_record.h schema/wt_recording.h schema/wt_recording_codec.c \
 	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
 	schema/wt_recording_values.c schema/wt_recording_write.c \
-	schema/wt_ring.h schema/wt_run_key.h schema/wt_samples.c schema/wt_samples.h schema/wt_sampling.h \
+	schema/wt_ring.h schema/wt_run_key.h schema/wt_samples.c schema/wt_samples.h schema/wt_sampling.h schema/wt_setting.h \
 	schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
 libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)

@@ -27,6 +27,7 @@ e2e_tests = \
 	tests/e2e/0860-random.sh tests/e2e/0865-ledger-live.sh \
 	tests/e2e/0870-profile.sh \
 	tests/e2e/0880-late-ranks.sh \
+	tests/e2e/0970-field.sh \
 	tests/e2e/0900-recording.sh \
 	tests/e2e/0910-record.sh \
 	tests/e2e/0920-analyze.sh \
