@@ -272,6 +272,10 @@ struct wt_device_sweep {
 	int64_t device_id, kernels_late, kernels_refused;
 };
 
+/* What a kernel had more than by itself, and beside others. */
+typedef int wt_shares_tell(void *arg, int64_t config_id, const struct wt_idle *more,
+                           const struct wt_beside *beside);
+
 enum wt_store_state { WT_STORE_CLOSED, WT_STORE_OK, WT_STORE_FULL, WT_STORE_ERROR };
 
 struct wt_run {
@@ -299,6 +303,8 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
+	wt_shares_tell *tell_share; /* NULL but for wt_shares_rest() */
+	void *tell_share_arg;
 	struct wt_rows rows[WT_ROWS_MAX]; /* none but while a batch is drained */
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
@@ -556,6 +562,11 @@ void wt_shares_fini(struct wt_run *run);
 /* A kernel was stored, as if it had its device to itself. */
 int wt_shares_add(struct wt_process *process, uint32_t config_idx, bool in_graph, int64_t exec_id,
                   int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+/*
+ * For a reader, in its transaction: kernels that are not settled, as if nothing came any more. Rollups and what
+ * is told sum to the ledger. 0, -ERANGE: one has impossible times, or -errno.
+ */
+int wt_shares_rest(sqlite3 *db, wt_shares_tell *tell, void *arg);
 /* Settles what can be, of all processes of the run, and writes it with their rollups. */
 int wt_shares_settle(struct wt_run *run);
 

@@ -28,10 +28,12 @@ daemon_pid() {
 }
 
 export WAVETAP_RUN=live
-LD_PRELOAD=$library "$top_builddir/tests/fake/app_random" --seed 7 --steps 100000000 --processes 1 >"$work/out" 2>&1 &
-apps=$!
-LD_PRELOAD=$library "$top_builddir/tests/fake/app_random" --seed 8 --steps 100000000 --processes 1 >"$work/out" 2>&1 &
-apps="$apps $!"
+apps=
+for _ in 1 2; do
+  LD_PRELOAD=$library "$top_builddir/tests/fake/app_launch" --launches 100000000 --threads 2 --graph 4 --rate 300 \
+    --us 20 >>"$work/out" 2>&1 &
+  apps="$apps $!"
+done
 i=0
 summed=0
 wrong=
@@ -42,7 +44,7 @@ while [ "$i" -lt "$snapshots" ]; do
   "$wavetap" export -o "$work/snapshot.$i.db" --format sqlite -r "$(run_file)" >/dev/null 2>>"$work/err"
   wrong="$wrong$(differences "$work/snapshot.$i.db")"
   [ "$(sqlite3 -batch "$work/snapshot.$i.db" "SELECT count(*) FROM ledger_mark WHERE from_ns > 0")" = 1 ] &&
-    summed=$((summed + 1))
+    WAVETAP_LEDGER=sums "$wavetap" ledger --all -r "$work/snapshot.$i.db" >/dev/null && summed=$((summed + 1))
   # Every other time the daemon is killed, in whatever it does.
   [ $((i % 2)) = 0 ] || continue
   pid=$(daemon_pid)
@@ -59,6 +61,7 @@ wait $apps 2>/dev/null
 "$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
 settle
 is "$(differences "$(run_file)")" "" "nor at the end, of processes that were killed"
+ok "and from sums" env WAVETAP_LEDGER=sums "$wavetap" ledger --all -r "$(run_file)"
 is "$(sql "SELECT from_ns > 0 AND end_ns > from_ns FROM ledger_mark")" 1 "which has sums of all of it"
 is "$(cat "$work/err")" "" "without a word of complaint"
 check_books
