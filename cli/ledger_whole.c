@@ -23,7 +23,7 @@
 static bool are_rollups_swept(sqlite3 *db)
 {
 	return wt_db_int(db,
-	                 "SELECT (SELECT total(kernels_waiting + kernels_late + kernels_refused) "
+	                 "SELECT (SELECT total(kernels_late + kernels_refused) "
 	                 "FROM sweep)"
 	                 " + (SELECT count(*) FROM config_stat JOIN config c USING (config_id)"
 	                 "  JOIN gpu g USING (device_id) WHERE g.sm_count > 0 AND max_ns > 0"
