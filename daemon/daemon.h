@@ -19,13 +19,14 @@
  *   folds.c       samples over kernels: what was measured
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
+ *   ledger_sums.h gaps by cause, summed up
  *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c and ledger_sums_task.c do beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
@@ -272,6 +273,10 @@ struct wt_device_sweep {
 	int64_t device_id, kernels_late, kernels_refused;
 };
 
+/* What a kernel had more than by itself, and beside others. */
+typedef int wt_shares_tell(void *arg, int64_t config_id, const struct wt_idle *more,
+                           const struct wt_beside *beside);
+
 enum wt_store_state { WT_STORE_CLOSED, WT_STORE_OK, WT_STORE_FULL, WT_STORE_ERROR };
 
 struct wt_run {
@@ -299,6 +304,8 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
+	wt_shares_tell *tell_share; /* NULL but for wt_shares_rest() */
+	void *tell_share_arg;
 	struct wt_rows rows[WT_ROWS_MAX]; /* none but while a batch is drained */
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
@@ -306,6 +313,8 @@ struct wt_run {
 	int64_t sample_bytes; /* of sample_chunk.data */
 	bool is_measured; /* there are samples, or profiled launches */
 	struct wt_folds *folds; /* see folds.h; NULL: not begun */
+	int64_t watermark_ns; /* no kernel that starts before is missing, in what was committed last */
+	struct wt_ledger_work *ledger; /* ledger_sums_task.c; NULL: not begun */
 	int64_t batches;
 };
 
@@ -563,8 +572,21 @@ void wt_shares_fini(struct wt_run *run);
 /* A kernel was stored, as if it had its device to itself. */
 int wt_shares_add(struct wt_process *process, uint32_t config_idx, bool in_graph, int64_t exec_id,
                   int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+/*
+ * For a reader, in its transaction: kernels that are not settled, as if nothing came any more. Rollups and what
+ * is told sum to the ledger. 0, -ERANGE: one has impossible times, or -errno.
+ */
+int wt_shares_rest(sqlite3 *db, wt_shares_tell *tell, void *arg);
 /* Settles what can be, of all processes of the run, and writes it with their rollups. */
 int wt_shares_settle(struct wt_run *run);
+
+/* ---- ledger_sums_task.c */
+
+/* The sums of the ledger, when they are due, beside the drain. 0 or -errno of the run file. */
+int wt_ledger_work_step(struct wt_run *run, bool is_over, int64_t now_ns);
+/* Has a run that is over all of them, or will it have none? */
+bool wt_ledger_work_is_done(const struct wt_run *run);
+void wt_ledger_work_fini(struct wt_run *run);
 
 /* ---- drain.c */
 
