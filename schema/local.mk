@@ -2,7 +2,9 @@
 if WT_PROGRAMS
 noinst_LIBRARIES += libwtschema.a
 endif
-libwtschema_a_SOURCES = schema/wt_db.c schema/wt_db.h schema/wt_db_upgrade.c schema/wt_keep.c schema/wt_keep.h \
+libwtschema_a_SOURCES = schema/wt_chunk.h schema/wt_chunk_decode.c schema/wt_chunk_encode.c \
+	schema/wt_chunk_impl.h schema/wt_chunk_table.c schema/wt_chunk_vector.c schema/wt_chunk_write.h \
+	schema/wt_db.c schema/wt_db.h schema/wt_db_upgrade.c schema/wt_keep.c schema/wt_keep.h \
 	schema/wt_api.h schema/wt_atomic.h schema/wt_cost.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
 	schema/wt_record.h schema/wt_recording.h schema/wt_recording_codec.c \
 	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
@@ -53,6 +55,13 @@ TESTS += tests/unit/test_samples
 endif
 tests_unit_test_samples_SOURCES = tests/unit/test_samples.c tests/tap.h
 tests_unit_test_samples_LDADD = libwtschema.a $(ZLIB_LIBS) -lm
+
+if WT_PROGRAMS
+check_PROGRAMS += tests/unit/test_chunk
+TESTS += tests/unit/test_chunk
+endif
+tests_unit_test_chunk_SOURCES = tests/unit/test_chunk.c tests/tap.h
+tests_unit_test_chunk_LDADD = libwtschema.a $(ZLIB_LIBS) -lm
 
 recording_case = tests/unit/recording_case.c tests/unit/recording_case.h
 if WT_PROGRAMS
