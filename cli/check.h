@@ -31,6 +31,7 @@ struct wt_check {
 	bool is_live; /* some process is still being recorded */
 	bool has_measured; /* of version 3 or later: alone_ns, beside_ns, `measured` */
 	bool has_classes; /* of version 4 or later: issue slots, waves of classes, the last of sm_bucket */
+	bool has_chunks; /* of version 5 or later */
 	bool has_shares; /* the file is of version 2 or later: kernel_share, sweep, comm_sm_ns */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);
