@@ -281,7 +281,8 @@ CREATE TABLE IF NOT EXISTS chunk (
   configs    BLOB,                         -- kind 1: which config_id are in it; NULL: not said
   data       BLOB NOT NULL                 -- with its own checksum
 ) STRICT;
-CREATE INDEX IF NOT EXISTS chunk_find ON chunk (kind, process_id, device_id, first_id);
+CREATE INDEX IF NOT EXISTS chunk_find
+  ON chunk (kind, process_id, device_id, first_id);
 
 -- Numbers and names of hooked entries.
 CREATE TABLE api (
