@@ -182,16 +182,16 @@ static bool take_directory(struct wt_chunk *chunk)
 	uint64_t at;
 
 	for (unsigned s = 0; s < count; s++) {
-		struct section *section = s < layout->groups ? &chunk->group[s]
-		                                             : &chunk->column[s - layout->groups];
+		struct section *section =
+		        s < layout->groups ? &chunk->group[s] : &chunk->column[s - layout->groups];
 
 		if (!take_small(&in, 0, chunk->bytes, &section->bytes))
 			return false;
 	}
 	at = (uint64_t)(in.at - chunk->data);
 	for (unsigned s = 0; s < count; s++) {
-		struct section *section = s < layout->groups ? &chunk->group[s]
-		                                             : &chunk->column[s - layout->groups];
+		struct section *section =
+		        s < layout->groups ? &chunk->group[s] : &chunk->column[s - layout->groups];
 
 		if (section->bytes > chunk->bytes - at)
 			return false;
@@ -380,7 +380,8 @@ static int decode_stored(struct wt_chunk *chunk, unsigned column, int64_t *value
 	struct section section = chunk->column[column];
 	struct reader in = {chunk->data + section.at, section.bytes, false};
 	unsigned mode = take_byte(&in);
-	bool is_start = (int)column == table->start, is_scaled = chunk->layout->scaled >> column & 1;
+	bool is_start = (int)column == table->start,
+	     is_scaled = chunk->layout->scaled >> column & 1;
 	const int64_t *duration = NULL;
 	int err = 0;
 

@@ -66,9 +66,8 @@ int wt_chunk_add(struct wt_chunk_builder *b, const int64_t *row, uint32_t nulls)
 		return -ENOSPC;
 	if (nulls >> table->id & 1 || (n && row[table->id] <= b->column[table->id][last]))
 		return -EINVAL;
-	if (table->process >= 0 &&
-	    (nulls >> table->process & 1 ||
-	     (n && row[table->process] != b->column[table->process][last])))
+	if (table->process >= 0 && (nulls >> table->process & 1 ||
+	                            (n && row[table->process] != b->column[table->process][last])))
 		return -EINVAL;
 	for (unsigned c = 0; c < table->column_count; c++)
 		b->column[c][n] = row[c];
@@ -329,8 +328,8 @@ static size_t put_duration(struct wt_chunk_builder *b, unsigned column, uint8_t 
 		*least = values[i] < *least ? values[i] : *least;
 	}
 	for (uint32_t i = 0; i < b->rows; i++)
-		b->rest[i] = (int64_t)((uint64_t)values[i] -
-		                       (uint64_t)b->by_entry[b->entry_of[0][i]]);
+		b->rest[i] =
+		        (int64_t)((uint64_t)values[i] - (uint64_t)b->by_entry[b->entry_of[0][i]]);
 	return put_with_entries(b, column, MODE_BASE, 0, to);
 }
 
@@ -446,8 +445,8 @@ static size_t put_chunk(struct wt_chunk_builder *b)
 {
 	const struct chunk_layout *layout = b->layout;
 	unsigned sections = layout->groups + layout->table.column_count;
-	uint8_t directory[CHUNK_SECTIONS * VARINT_BYTES], *body = b->blob + CHUNK_HEAD_BYTES +
-	                                                          sizeof(directory);
+	uint8_t directory[CHUNK_SECTIONS * VARINT_BYTES],
+	        *body = b->blob + CHUNK_HEAD_BYTES + sizeof(directory);
 	size_t directory_bytes = 0, body_bytes = 0;
 	uLong crc;
 
@@ -486,8 +485,7 @@ int wt_chunk_encode(struct wt_chunk_builder *b, struct wt_chunk_meta *ret_meta,
 		find_entries(b, g);
 	*ret_bytes = put_chunk(b);
 	*ret_data = b->blob;
-	if (b->layout->table.config >= 0 &&
-	    !(b->any_nulls >> b->layout->table.config & 1))
+	if (b->layout->table.config >= 0 && !(b->any_nulls >> b->layout->table.config & 1))
 		configs_bytes = put_configs(b);
 	*ret_configs = configs_bytes ? b->configs : NULL;
 	*ret_configs_bytes = configs_bytes;

@@ -6,19 +6,20 @@
 #define BIT(column) (UINT32_C(1) << (column))
 
 static const char *const kernel_columns[] = {
-        "exec_id",       "process_id",     "config_id",       "start_ns",   "end_ns",
-        "context_id",    "stream_id",      "correlation_id",  "graph_id",   "graph_node_id",
-        "launch_seq",    "link",           "underfill_sm_ns", "wave_sm_ns", "wave_max_sm_ns",
+        "exec_id",    "process_id", "config_id",       "start_ns",   "end_ns",
+        "context_id", "stream_id",  "correlation_id",  "graph_id",   "graph_node_id",
+        "launch_seq", "link",       "underfill_sm_ns", "wave_sm_ns", "wave_max_sm_ns",
 };
 static const char *const launch_columns[] = {
-        "process_id", "seq",      "entry_ns", "return_ns", "api",
-        "tid",        "thread32", "stream",   "function",  "grid_x",
-        "grid_y",     "grid_z",   "block_x",  "block_y",   "block_z",
-        "dynamic_smem_bytes", "result", "flags",
+        "process_id", "seq",     "entry_ns", "return_ns",
+        "api",        "tid",     "thread32", "stream",
+        "function",   "grid_x",  "grid_y",   "grid_z",
+        "block_x",    "block_y", "block_z",  "dynamic_smem_bytes",
+        "result",     "flags",
 };
 static const char *const call_columns[] = {
-        "call_id", "process_id", "api",    "seq",   "entry_ns", "return_ns", "tid",
-        "thread32", "handle",    "other",  "bytes", "result",   "flags",
+        "call_id",  "process_id", "api",   "seq",   "entry_ns", "return_ns", "tid",
+        "thread32", "handle",     "other", "bytes", "result",   "flags",
 };
 static const char *const share_columns[] = {
         "exec_id",        "underfill_sm_ns", "wave_sm_ns", "wave_max_sm_ns",
@@ -43,10 +44,7 @@ static const struct chunk_layout layouts[WT_CHUNK_KIND_MAX] = {
                            {BIT(2) | BIT(8) | BIT(9) | BIT(10) | BIT(11) | BIT(12),
                             BIT(6) | BIT(7)},
                            0},
-        [WT_CHUNK_SHARE] = {{"kernel_share", COLUMNS(share_columns), 0, -1, -1, -1, -1},
-                            0,
-                            {0},
-                            0},
+        [WT_CHUNK_SHARE] = {{"kernel_share", COLUMNS(share_columns), 0, -1, -1, -1, -1}, 0, {0}, 0},
 };
 
 const struct chunk_layout *wt_chunk_layout(enum wt_chunk_kind kind)

@@ -88,8 +88,7 @@ static int64_t make_residual(struct wt_chunk_builder *b, const int64_t *values, 
 size_t wt_chunk_put_vector(struct wt_chunk_builder *b, const int64_t *values, uint32_t count,
                            const uint8_t *nulls, uint8_t *to)
 {
-	bool is_delta = count > 1 &&
-	                cost_of_steps(values, count) < wt_chunk_cost(values, count);
+	bool is_delta = count > 1 && cost_of_steps(values, count) < wt_chunk_cost(values, count);
 	int64_t base = make_residual(b, values, count, is_delta);
 	uint64_t all = 0;
 	unsigned planes;

@@ -36,7 +36,8 @@ struct wt_chunk_builder {
 #define PLANE_BYTES_MAX (3 + WT_CHUNK_ROWS)
 #define VECTOR_BYTES_MAX (1 + 2 * VARINT_BYTES + 9 * PLANE_BYTES_MAX)
 #define CHUNK_BYTES_MAX                                                                            \
-	(CHUNK_HEAD_BYTES + CHUNK_SECTIONS * (VARINT_BYTES + 2 + VARINT_BYTES + 2 * VECTOR_BYTES_MAX))
+	(CHUNK_HEAD_BYTES +                                                                        \
+	 CHUNK_SECTIONS * (VARINT_BYTES + 2 + VARINT_BYTES + 2 * VECTOR_BYTES_MAX))
 
 static inline unsigned bit_count(uint64_t value)
 {

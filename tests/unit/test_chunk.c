@@ -40,8 +40,8 @@ enum style { CONSTANT, FEW, STEADY, NOISE, BITS, EXTREME, PERIODIC, STYLE_MAX };
 
 static int64_t draw_value(enum style style, int64_t before, uint32_t i)
 {
-	static const int64_t extremes[] = {INT64_MIN,     INT64_MAX, 0,  -1, 1, INT64_MIN + 1,
-	                                   INT64_MAX - 1, 255,       256};
+	static const int64_t extremes[] = {INT64_MIN,     INT64_MAX,     0,   -1, 1,
+	                                   INT64_MIN + 1, INT64_MAX - 1, 255, 256};
 
 	switch (style) {
 	case CONSTANT:
@@ -84,9 +84,9 @@ static void make_random(const struct wt_chunk_table *table, uint32_t count)
 		}
 		if (table->end >= 0 && draw(10))
 			row[table->end] = (int64_t)((uint64_t)row[table->start] + draw(5000));
-		row[table->id] = i ? rows[i - 1][table->id] + 1 + draw(3)
-		                   : is_whole_range ? INT64_MIN
-		                                    : draw(1000);
+		row[table->id] = i                ? rows[i - 1][table->id] + 1 + draw(3)
+		                 : is_whole_range ? INT64_MIN
+		                                  : draw(1000);
 		if (is_whole_range && i && i == count - 1)
 			row[table->id] = INT64_MAX;
 		nulls[i] &= ~(UINT32_C(1) << table->id);
@@ -266,14 +266,40 @@ static void make_launches(enum wt_chunk_kind kind, uint32_t count, uint32_t kind
 		nulls[i] = 0;
 		at_ns += 4000 + (int64_t)draw_exponential(3000);
 		if (kind == WT_CHUNK_LAUNCH) {
-			int64_t launch[] = {1, i, at_ns, at_ns + 1800 + draw(600), 3, 4711, 1234567,
-			                    0x7f0012345670, 0x55550000 + config * 64, 64 + config, 1,
-			                    1, 256, 1, 1, 0, 0, 0};
+			int64_t launch[] = {1,
+			                    i,
+			                    at_ns,
+			                    at_ns + 1800 + draw(600),
+			                    3,
+			                    4711,
+			                    1234567,
+			                    0x7f0012345670,
+			                    0x55550000 + config * 64,
+			                    64 + config,
+			                    1,
+			                    1,
+			                    256,
+			                    1,
+			                    1,
+			                    0,
+			                    0,
+			                    0};
 
 			memcpy(row, launch, sizeof(launch));
 		} else {
-			int64_t kernel[] = {1 + i, 1, 1 + config, at_ns, at_ns + duration_ns, 1, 7,
-			                    1000 + 2 * i, 0, 0, i, 1, duration_ns * (132 - 64 - config),
+			int64_t kernel[] = {1 + i,
+			                    1,
+			                    1 + config,
+			                    at_ns,
+			                    at_ns + duration_ns,
+			                    1,
+			                    7,
+			                    1000 + 2 * i,
+			                    0,
+			                    0,
+			                    i,
+			                    1,
+			                    duration_ns * (132 - 64 - config),
 			                    (duration_ns * (5 + config) + 1) / 3,
 			                    (duration_ns * (11 + config) + 3) / 7};
 
