@@ -200,8 +200,8 @@ fi
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/h200.db"
 "$wavetap" analyze -r "$work/h200.db" --csv >"$work/csv"
 is "$(changed config) $(changed kernel_exec)" "0 0" "H200: every integer and every number of the model is the same"
-is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "4
-0" "H200: a file of version 1 becomes one of version 4, all of it swept"
+is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "5
+0" "H200: a file of version 1 becomes one of version 5, all of it swept"
 cp "$work/h200.db" "$work/again.db"
 sqlite3 -batch "$work/again.db" "UPDATE kernel_exec SET underfill_sm_ns = 0, wave_sm_ns = NULL; DELETE FROM config_stat;
   UPDATE config SET blocks_per_sm = NULL, waves = 1, limiter = NULL"
