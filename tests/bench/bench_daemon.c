@@ -3,8 +3,8 @@
  * before the daemon starts, so that the producer takes no part.
  *
  * usage: bench_daemon [LAUNCHES [KERNEL_NS [NODES]]]   (power of two; default 262144; 3 records each)
- * A launch is made every 5 us. Kernels run for 10 us if not said otherwise, so that each overlaps two
- * others; for 4000 ns none does. With NODES kernels are those of graph launches with so many nodes
+ * A launch is made every 5 us, more or less, and takes about 0.8. Kernels run for 10 us if not said
+ * otherwise, and up to a tenth less, so that each overlaps others; for 4000 ns none does. With NODES kernels are those of graph launches with so many nodes
  * each, one after the other: one record a kernel, and LAUNCHES counts kernels.
  * Prints the daemon's CPU time and how long it ran, launches per second of the former, and bytes per
  * launch; with WAVETAP_RECORD set to a folder, of a daemon that writes a recording there as well. Needs
@@ -24,9 +24,19 @@ static double seconds_of(const struct timeval *t)
 	return (double)t->tv_sec + (double)t->tv_usec / 1e6;
 }
 
+/* Times of a real program are not even. */
+static uint64_t jitter(uint64_t *state, uint64_t most)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state % (most + 1);
+}
+
 static void fill(struct synth *s, uint64_t count, uint64_t kernel_ns, uint64_t nodes)
 {
 	uint64_t clock_ns = synth_now_ns(), each_ns = nodes ? nodes * (kernel_ns + 100) : 5000;
+	uint64_t random = 88172645463325252;
 	uint32_t names[32];
 
 	for (int i = 0; i < 32; i++) {
@@ -36,13 +46,16 @@ static void fill(struct synth *s, uint64_t count, uint64_t kernel_ns, uint64_t n
 		names[i] = synth_name(s, name);
 	}
 	for (uint32_t i = 0; i < (nodes ? count / nodes : count); i++) {
-		struct synth_launch launch = {.thread32 = 1 + i % 4,
-		                              .grid = 50 + i % 100,
-		                              .name_id = names[i % 32],
-		                              .duration_ns = kernel_ns,
-		                              .node_ns = kernel_ns + 100,
-		                              .entry_ns = clock_ns + i * each_ns};
+		struct synth_launch launch = {
+		        .thread32 = 1 + i % 4,
+		        .grid = 50 + i % 100,
+		        .name_id = names[i % 32],
+		        .duration_ns = kernel_ns - jitter(&random, kernel_ns / 10),
+		        .node_ns = kernel_ns + 100,
+		        .takes_ns = 600 + jitter(&random, 400),
+		        .entry_ns = clock_ns + i * each_ns + jitter(&random, 900)};
 
+		launch.lag_ns = 5000 + jitter(&random, 99);
 		if (nodes)
 			synth_graph(s, &launch, (unsigned)nodes);
 		else
