@@ -95,6 +95,8 @@ static bool is_of_later_version(const struct wt_check *check, const char *name)
 	};
 	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
+	if (!check->has_chunks && !strcmp(name, "chunk"))
+		return true;
 	if (!check->has_classes && !strcmp(name, "sm_bucket"))
 		return true;
 	for (size_t i = 0; !check->has_measured && i < count; i++)
@@ -334,6 +336,7 @@ int wt_check_run(struct wt_check *check)
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
 	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->has_classes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
+	check->has_chunks = wt_db_int(check->db, "PRAGMA user_version", 0) > 4;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

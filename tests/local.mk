@@ -40,6 +40,6 @@ check_PROGRAMS += tests/unit/test_bad_input
 TESTS += tests/unit/test_bad_input
 tests_unit_test_bad_input_SOURCES = tests/unit/test_bad_input.c $(synth_sources)
 tests_unit_test_bad_input_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_test_bad_input_LDADD = $(SQLITE_LIBS) -lm
+tests_unit_test_bad_input_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 endif
 include tests/data/local.mk
