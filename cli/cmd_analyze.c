@@ -226,7 +226,8 @@ static const struct wt_table_column columns[] = {
         {"table", "TABLE", WT_TABLE_LEFT, 0, 0, 0},
         {"rows", "ROWS", WT_TABLE_RIGHT, 0, 0, 0},
         {"changed", "CHANGED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
+        {"meaning", "", WT_TABLE_LEFT,
+         WT_TABLE_TEXT_ONLY | WT_TABLE_FLEXIBLE | WT_TABLE_WRAPS | WT_TABLE_DROP(1), 16, 0},
 };
 
 static void add_count(struct wt_table *table, const char *name,

@@ -127,7 +127,8 @@ static void print_text(const struct wt_doctor *doctor)
 		group = finding->group;
 		print_finding(finding, &terminal);
 	}
-	printf("\n%s\n", verdict(doctor, line));
+	fputc('\n', stdout);
+	wt_wrap_print(stdout, verdict(doctor, line), 0, &terminal);
 }
 
 /* ---- JSON */

@@ -21,6 +21,7 @@
 #include "cli/phrase.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
 #include "cli/top_json.h"
@@ -151,7 +152,7 @@ static int read_result(struct import *import)
 	if (!rc)
 		rc = wt_report_load_losses(db, &import->report);
 	if (rc)
-		wt_cli_error("%s: %s", import->path, sqlite3_errmsg(db));
+		wt_cli_error("%s: %s", import->path, wt_report_problem(db));
 	return rc ? WT_EXIT_FAILED : WT_EXIT_FINE;
 }
 

@@ -7,6 +7,7 @@ libwtcli_a_SOURCES = \
 	cli/kernel_shorten.c cli/shorten_impl.h \
 	cli/shorten_rules.c cli/shorten_span.c \
 	cli/json.c cli/json.h \
+	cli/expression.c cli/expression.h \
 	cli/parse_time.c cli/parse_time.h \
 	cli/progress.c cli/progress.h \
 	cli/table.c cli/table.h \
@@ -16,8 +17,10 @@ libwtcli_a_SOURCES = \
 
 check_PROGRAMS += tests/unit/test_kernel_name tests/unit/test_text
 TESTS += tests/unit/test_kernel_name tests/unit/test_text
-check_PROGRAMS += tests/unit/test_parse_time tests/unit/test_progress
-TESTS += tests/unit/test_parse_time tests/unit/test_progress
+check_PROGRAMS += tests/unit/test_expression tests/unit/test_parse_time tests/unit/test_progress
+TESTS += tests/unit/test_expression tests/unit/test_parse_time tests/unit/test_progress
+tests_unit_test_expression_SOURCES = tests/unit/test_expression.c tests/tap.h
+tests_unit_test_expression_LDADD = libwtcli.a
 tests_unit_test_parse_time_SOURCES = tests/unit/test_parse_time.c tests/tap.h
 tests_unit_test_parse_time_LDADD = libwtcli.a
 tests_unit_test_progress_SOURCES = tests/unit/test_progress.c tests/tap.h

@@ -222,17 +222,17 @@ static int find_profiled(sqlite3 *db)
 	static const char sql[] =
 	        "CREATE TEMP TABLE IF NOT EXISTS wt_profiled AS"
 	        " SELECT e.config_id, e.process_id, e.launch_seq FROM main.profile_launch p"
-	        " CROSS JOIN main.kernel_exec e USING (process_id, launch_seq)"
+	        " CROSS JOIN kernel_row e USING (process_id, launch_seq)"
 	        " WHERE e.graph_id IS NULL";
-	int code;
+	int rc;
 
 	if (!wt_run_has_table(db, "profile_launch") ||
 	    !wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_launch)", 0))
 		return 1;
 	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
-	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	rc = wt_report_note(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 	sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
-	return code == SQLITE_OK ? 0 : -EIO;
+	return rc;
 }
 
 static int load_profiled(sqlite3 *db, int64_t config_id, struct wt_rates_profiled *profiled)

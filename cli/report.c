@@ -477,13 +477,13 @@ static int load_at_once(sqlite3 *db, const struct wt_report_query *query, struct
                         int (*load)(sqlite3 *, const struct wt_report_query *, struct wt_report *))
 {
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
-	int rc = sqlite3_exec(db, "SAVEPOINT report", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT report", NULL, NULL, NULL));
 
 	memset(report, 0, sizeof(*report));
 	if (!rc)
 		rc = load(db, query, report);
 	if (rc == -EIO)
-		snprintf(report->problem, sizeof(report->problem), "%s", sqlite3_errmsg(db));
+		snprintf(report->problem, sizeof(report->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE report", NULL, NULL, NULL);
 	return rc;
 }

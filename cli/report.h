@@ -259,7 +259,10 @@ static inline int64_t wt_report_loss_get(const struct wt_report_loss *loss,
 	return *(const int64_t *)((const char *)loss + field->offset);
 }
 
-/* Kernel executions that happened, as far as known, and are not in the rows. */
+/*
+ * Kernel executions that happened, as far as known, and are not in the rows. Launches under the range
+ * profiler, which have no times, are not lost: loss->kernels_no_time_profiled.
+ */
 int64_t wt_report_kernels_lost(const struct wt_report_loss *loss);
 
 #endif /* WT_CLI_REPORT_H */

@@ -36,7 +36,7 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(kernels_cupti_only, "launch calls of kernels that only CUPTI saw"),
         FIELD(kernels_no_time, "kernel times: not usable, so not ranked"),
         FIELD(kernels_no_time_profiled,
-              "kernel times: launches under the range profiler have none; not ranked"),
+              "kernels without times: launches under the range profiler have none; not ranked"),
         FIELD(kernels_dropped_ring, "kernel records: ring full"),
         FIELD(kernels_dropped_cupti, "CUPTI records, not of kernels alone: dropped by CUPTI"),
         FIELD(kernels_torn,
@@ -70,7 +70,8 @@ int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 	/* A launch is unlinked because its kernel's record was dropped: not two losses. */
 	if (dropped < loss->launches_unlinked)
 		dropped = loss->launches_unlinked;
-	return dropped + loss->launches_unobserved + loss->kernels_no_time;
+	return dropped + loss->launches_unobserved + loss->kernels_no_time -
+	       loss->kernels_no_time_profiled;
 }
 
 /* Launches under the profiler, of which CUPTI gives no times: as many kernels without one are its doing. */

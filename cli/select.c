@@ -9,13 +9,10 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/expression.h"
 #include "cli/parse_time.h"
 #include "cli/select.h"
 #include "cli/text.h"
-
-#define EXPRESSION_BYTES_MAX 1000
-#define EXPRESSION_DEPTH_MAX 20
-#define EXPRESSION_REPEATS_MAX 1000
 
 /* ---- parsing */
 
@@ -109,59 +106,18 @@ static int parse_ranks(const char *command, struct wt_select *select)
 	              word);
 }
 
-/*
- * The C library's expressions can take all memory or time: what is not needed to name kernels is
- * refused. NULL: fine.
- */
-static const char *too_much(const char *word)
-{
-	long repeats = 1;
-	int depth = 0;
-
-	if (strlen(word) > EXPRESSION_BYTES_MAX)
-		return "longer than 1,000 characters";
-	for (; *word; word++) {
-		depth += *word == '(';
-		depth -= *word == ')';
-		if (depth > EXPRESSION_DEPTH_MAX)
-			return "more than 20 parentheses deep";
-		if (*word == '\\' && word[1] >= '1' && word[1] <= '9')
-			return "back-references are not part of extended expressions";
-		if (*word == '\\' && word[1])
-			word++;
-		if (*word == '{') {
-			const char *comma = word + 1 + strspn(word + 1, "0123456789");
-			long count = strtol(*comma == ',' && comma[1] >= '0' && comma[1] <= '9'
-			                            ? comma + 1
-			                            : word + 1,
-			                    NULL, 10);
-
-			repeats *= count > 1 ? (count < 100000 ? count : 100000) : 1;
-			if (repeats > EXPRESSION_REPEATS_MAX)
-				return "it repeats more than 1,000 times";
-		}
-	}
-	return NULL;
-}
-
 static int parse_kernel(const char *command, struct wt_select *select)
 {
-	const char *word = select->words.kernel, *problem;
+	const char *word = select->words.kernel;
 	char why[200];
-	int rc;
 
 	if (!word)
 		return WT_EXIT_FINE;
 	if (!word[0])
 		return REFUSE(command, "kernel", "the expression is empty");
-	problem = too_much(word);
-	if (problem)
-		return REFUSE(command, "kernel", "%s", problem);
-	rc = regcomp(&select->regex, word, REG_EXTENDED | REG_NOSUB);
-	if (rc) {
-		regerror(rc, &select->regex, why, sizeof(why));
-		return REFUSE(command, "kernel", "\"%s\": %s", word, why);
-	}
+	if (wt_expression_compile(&select->regex, word, why, sizeof(why)))
+		return REFUSE(command, "kernel", "\"%.60s%s\": %s", word,
+		              strlen(word) > 60 ? "..." : "", why);
 	select->has_regex = true;
 	return WT_EXIT_FINE;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/expression.h"
 #include "cli/kernel_name.h"
 #include "cli/ranges.h"
 #include "cli/report_sql.h"
@@ -109,7 +110,8 @@ static int find_in_names(const struct names *names, const char *spec, const rege
 static int find_by_name(const struct names *names, const char *spec, int64_t *ret_id)
 {
 	regex_t regex;
-	bool is_regex = !regcomp(&regex, spec, REG_EXTENDED | REG_NOSUB);
+	char why[200]; /* then it is a name, and no expression */
+	bool is_regex = !wt_expression_compile(&regex, spec, why, sizeof(why));
 	int code = find_in_names(names, spec, is_regex ? &regex : NULL, ret_id);
 
 	if (is_regex)
@@ -138,7 +140,7 @@ static int find_kernel(const struct wt_run_file *run, const char *spec, int64_t 
 
 	if (rc) {
 		wt_cli_error("%s: %s", run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(run->db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(run->db) : strerror(-rc));
 	} else if (!strncmp(spec, "id:", 3)) {
 		code = find_by_id(&names, spec + 3, ret_id);
 	} else {
@@ -175,7 +177,7 @@ int wt_steps_find_marker(const struct wt_run_file *run, const char *spec,
 
 	if (rc < 0) {
 		wt_cli_error("%s: %s", run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(run->db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(run->db) : strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
 	if (rc) {

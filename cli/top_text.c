@@ -346,12 +346,15 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_init(&line, out, terminal);
 	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {
 		int64_t count = wt_report_loss_get(&report->loss, f);
+		bool is_profiled =
+		        f->offset == offsetof(struct wt_report_loss, kernels_no_time_profiled);
 
 		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time))
 			count -= report->loss.kernels_no_time_profiled; /* a line of their own */
 		if (!f->text || count <= 0)
 			continue;
-		wt_phrase_add(&line, "lost %s %s", wt_text_count(number, count), f->text);
+		wt_phrase_add(&line, "%s%s %s", is_profiled ? "" : "lost ",
+		              wt_text_count(number, count), f->text);
 		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time) &&
 		    is_timeless(report, count))
 			wt_phrase_add(&line, "CUPTI's buffers on the GPU may have been used up: "
@@ -453,7 +456,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	if (view->is_more)
 		wt_phrase_add(&line, "--limit 0 shows all");
 	if (style->next)
-		wt_phrase_add(&line, "next: %s", style->next);
+		wt_phrase_add(&line, "next: %s%s", style->next, style->then ? "," : "");
+	if (style->next && style->then)
+		wt_phrase_add(&line, "%s", style->then);
 	wt_phrase_end(&line);
 }
 

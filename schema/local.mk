@@ -10,7 +10,7 @@ libwtschema_a_SOURCES = schema/wt_chunk.h schema/wt_chunk_decode.c schema/wt_chu
 	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
 	schema/wt_recording_values.c schema/wt_recording_write.c \
 	schema/wt_ring.h schema/wt_rows.c schema/wt_rows.h schema/wt_rows_cache.c schema/wt_rows_impl.h \
-	schema/wt_rows_plan.c schema/wt_rows_stream.c schema/wt_rows_view.c schema/wt_run_key.h schema/wt_samples.c schema/wt_samples.h schema/wt_sampling.h \
+	schema/wt_rows_plan.c schema/wt_rows_stream.c schema/wt_rows_view.c schema/wt_run_key.h schema/wt_samples.c schema/wt_samples.h schema/wt_sampling.h schema/wt_setting.h \
 	schema/wt_segment.h schema/wt_testpoint.h
 nodist_libwtschema_a_SOURCES = schema/schema_sql.c
 libwtschema_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)

@@ -37,9 +37,9 @@ static bool has_table(sqlite3 *db, const char *name)
 	sqlite3_stmt *s = NULL;
 	bool has = false;
 
-	if (sqlite3_prepare_v2(db,
-	                       "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1",
-	                       -1, &s, NULL) == SQLITE_OK &&
+	if (sqlite3_prepare_v2(
+	            db, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", -1,
+	            &s, NULL) == SQLITE_OK &&
 	    wt_db_bind(s, "t", name) == SQLITE_OK)
 		has = sqlite3_step(s) == SQLITE_ROW;
 	sqlite3_finalize(s);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # scripts/fuzz.sh [BUILD-FOLDER [TARGET...]] (make fuzz): runs the targets of tests/fuzz under libFuzzer
-# with ASan and UBSan, one after the other, FUZZ_SECONDS each (default 60). Needs clang.
+# with ASan and UBSan, one after the other, FUZZ_SECONDS each (default 60; also says how many of them
+# it had a CPU). Needs clang.
 # What is learned stays in BUILD-FOLDER/found/TARGET and is used by the next run; an input that
 # shows a fault lies in BUILD-FOLDER/faults/, and belongs into tests/fuzz/regress/TARGET.
 set -eu
@@ -31,8 +32,16 @@ if [ $# -eq 0 ]; then
     [ "$name" = fuzz_util ] || set -- "$@" "${name#fuzz_}"
   done
 fi
+# cpu_s: CPU seconds of the children of this shell that have ended. (`times` in a pipe or a command
+# substitution would be a shell of its own.)
+count_cpu() {
+  times >"$1.times"
+  cpu_s=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += 60 * t[1] + t[2] } printf "%d\n", s }' "$1.times")
+}
 rc=0
 for name in "$@"; do
+  count_cpu "$name"
+  before_s=$cpu_s
   mkdir -p "found/$name" "$top/tests/fuzz/regress"
   set -- "$folder/found/$name"
   for kept in "$top/tests/fuzz/corpus/$name" "$top/tests/fuzz/regress/$name"; do
@@ -45,8 +54,9 @@ for name in "$@"; do
   if tests/fuzz/fuzz_"$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=60 -max_len=4096 \
     -handle_bus=0 -close_fd_mask=3 -rss_limit_mb=3000 -print_final_stats=1 $dictionary \
     -artifact_prefix="$folder/faults/$name-" "$@" >"$name.log" 2>&1; then
+    count_cpu "$name"
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$name.log") inputs, $(
-      grep -o 'cov: [0-9]*' "$name.log" | tail -n 1), no fault"
+      grep -o 'cov: [0-9]*' "$name.log" | tail -n 1), $((cpu_s - before_s)) CPU s, no fault"
   else
     rc=1
     echo "$name: FAULT, see $folder/$name.log"

@@ -27,11 +27,13 @@ e2e_tests = \
 	tests/e2e/0860-random.sh \
 	tests/e2e/0870-profile.sh \
 	tests/e2e/0880-late-ranks.sh \
+	tests/e2e/0970-field.sh \
 	tests/e2e/0900-recording.sh \
 	tests/e2e/0910-record.sh \
 	tests/e2e/0920-analyze.sh \
 	tests/e2e/0930-import.sh \
 	tests/e2e/0940-h200.sh \
+	tests/e2e/0960-packed.sh \
 	tests/e2e/0945-late-h200.sh \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \

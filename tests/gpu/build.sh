@@ -23,7 +23,7 @@ folder=$1 tree=${2:-build}
 mkdir -p "$folder/lib" "$folder/cudart"
 
 for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/fake/app_launch \
-  tests/fake/app_launch_link tests/fake/app_cover tests/fake/app_gaps; do
+  tests/fake/app_launch_link tests/fake/app_cover tests/fake/app_gaps tests/gpu/raw_cupti.so; do
   cp "$tree/$program" "$folder/"
 done
 # Not of every build.
@@ -58,11 +58,12 @@ if test -n "$cupti" && test -e "$cuda/include/cupti_pmsampling.h"; then
   mkdir -p "$folder/empty"
   : >"$folder/empty/string"
   compile range_probe range_probe.cu "-I$folder/empty" "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
+  compile blind_probe blind_probe.cu "-I$folder/empty" "-L$cupti" -lcupti -lcuda -Xlinker -rpath -Xlinker "$places"
   ${CC:-cc} -std=gnu11 -O2 "-I$folder/empty" "-I$cuda/include" "-I$cuda/extras/CUPTI/include" \
     -o "$folder/pm_probe" "$here/pm_probe.c" "-L$cupti" -lcupti -ldl "-Wl,-rpath,$places"
   rm -r "$folder/empty"
 else
-  echo 'build.sh: no CUPTI beside nvcc: pm_probe and sass_probe are left out' >&2
+  echo 'build.sh: no CUPTI beside nvcc: the probes are left out' >&2
 fi
 
 # libc's own are everywhere; libcuda is the driver's.

@@ -45,7 +45,7 @@ TRACED_CYCLES = 240  # more of each launch while CUPTI records kernels
 CLOCK_GHZ = 1.98
 INSEPARABLE = ("separ", "as others do")  # in the reasons of configurations that can't be told apart
 SHOWN = 24
-TEXT = ("section", "kernel", "bound", "profile", "warps", "uuid")
+TEXT = ("section", "kernel", "bound", "profile", "warps", "uuid", "fill_cycles")
 
 
 def read_truth(path, kind):

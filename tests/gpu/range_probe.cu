@@ -16,7 +16,6 @@
  * Exit:  0 done, 1 a call failed, 77 no device
  */
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -24,44 +23,11 @@
 #include <cstring>
 #include <vector>
 
-#include <cuda.h>
-#include <cuda_runtime.h>
-#include <cupti_activity.h>
-#include <cupti_profiler_host.h>
-#include <cupti_profiler_target.h>
-#include <cupti_range_profiler.h>
-#include <cupti_result.h>
-#include <cupti_target.h>
-
+#include "range_cupti.cuh"
 #include "truth_kernels.cuh"
 
 #define ROW 200 /* launches one after the other */
 #define SINGLE 8
-
-static void check_cuda(cudaError_t error, const char *what)
-{
-	if (error == cudaSuccess)
-		return;
-	fprintf(stderr, "range_probe: %s: %s\n", what, cudaGetErrorString(error));
-	exit(1);
-}
-#define CHECK(call) check_cuda((call), #call)
-
-static void check_cupti(CUptiResult code, const char *what)
-{
-	const char *text = "?";
-
-	if (code == CUPTI_SUCCESS)
-		return;
-	cuptiGetResultString(code, &text);
-	fprintf(stderr, "range_probe: %s: %d %s\n", what, (int)code, text);
-	exit(1);
-}
-#define CHECK_CUPTI(call) check_cupti((call), #call)
-
-#define PARAMS(type, name) CUpti_##type##_Params name = {CUpti_##type##_Params_STRUCT_SIZE}
-
-static const char *const metrics[] = {"sm__cycles_active.sum", "sm__cycles_elapsed.max"};
 
 struct shape {
 	int grid, threads;
@@ -69,94 +35,9 @@ struct shape {
 };
 
 static struct {
-	CUcontext context;
 	int sms;
 	block_record *records;
-	CUpti_Profiler_Host_Object *host;
-	CUpti_RangeProfiler_Object *profiler;
-	std::vector<uint8_t> config, image;
 } state;
-
-static void make_config()
-{
-	PARAMS(Profiler_Initialize, init);
-	PARAMS(Device_GetChipName, chip);
-	PARAMS(Profiler_GetCounterAvailability, available);
-	PARAMS(Profiler_Host_Initialize, host);
-	PARAMS(Profiler_Host_ConfigAddMetrics, add);
-	PARAMS(Profiler_Host_GetConfigImageSize, size);
-	PARAMS(Profiler_Host_GetConfigImage, get);
-	std::vector<uint8_t> availability;
-
-	CHECK_CUPTI(cuptiProfilerInitialize(&init));
-	CHECK_CUPTI(cuptiDeviceGetChipName(&chip));
-	available.ctx = state.context;
-	CHECK_CUPTI(cuptiProfilerGetCounterAvailability(&available));
-	availability.resize(available.counterAvailabilityImageSize);
-	available.pCounterAvailabilityImage = availability.data();
-	CHECK_CUPTI(cuptiProfilerGetCounterAvailability(&available));
-	host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-	host.pChipName = chip.pChipName;
-	host.pCounterAvailabilityImage = availability.data();
-	CHECK_CUPTI(cuptiProfilerHostInitialize(&host));
-	state.host = add.pHostObject = size.pHostObject = get.pHostObject = host.pHostObject;
-	add.ppMetricNames = (const char **)metrics;
-	add.numMetrics = 2;
-	CHECK_CUPTI(cuptiProfilerHostConfigAddMetrics(&add));
-	CHECK_CUPTI(cuptiProfilerHostGetConfigImageSize(&size));
-	state.config.resize(size.configImageSize);
-	get.configImageSize = state.config.size();
-	get.pConfigImage = state.config.data();
-	CHECK_CUPTI(cuptiProfilerHostGetConfigImage(&get));
-}
-
-static void empty_image()
-{
-	PARAMS(RangeProfiler_CounterDataImage_Initialize, init);
-
-	init.pRangeProfilerObject = state.profiler;
-	init.counterDataSize = state.image.size();
-	init.pCounterData = state.image.data();
-	CHECK_CUPTI(cuptiRangeProfilerCounterDataImageInitialize(&init));
-}
-
-/* A new profiler for each way of making ranges. */
-static void enable(bool is_row)
-{
-	PARAMS(RangeProfiler_Enable, enable);
-	PARAMS(RangeProfiler_GetCounterDataSize, size);
-	PARAMS(RangeProfiler_SetConfig, set);
-
-	enable.ctx = state.context;
-	CHECK_CUPTI(cuptiRangeProfilerEnable(&enable));
-	state.profiler = size.pRangeProfilerObject = set.pRangeProfilerObject =
-	        enable.pRangeProfilerObject;
-	size.pMetricNames = (const char **)metrics;
-	size.numMetrics = 2;
-	size.maxNumOfRanges = size.maxNumRangeTreeNodes = 4;
-	CHECK_CUPTI(cuptiRangeProfilerGetCounterDataSize(&size));
-	state.image.assign(size.counterDataSize, 0);
-	empty_image();
-	set.configSize = state.config.size();
-	set.pConfig = state.config.data();
-	set.counterDataImageSize = state.image.size();
-	set.pCounterDataImage = state.image.data();
-	set.range = is_row ? CUPTI_UserRange : CUPTI_AutoRange;
-	set.replayMode = is_row ? CUPTI_UserReplay : CUPTI_KernelReplay;
-	set.maxRangesPerPass = 4;
-	set.numNestingLevels = set.minNestingLevel = 1;
-	set.passIndex = 0;
-	set.targetNestingLevel = is_row ? 1 : 0;
-	CHECK_CUPTI(cuptiRangeProfilerSetConfig(&set));
-}
-
-static void disable()
-{
-	PARAMS(RangeProfiler_Disable, disable);
-
-	disable.pRangeProfilerObject = state.profiler;
-	CHECK_CUPTI(cuptiRangeProfilerDisable(&disable));
-}
 
 static void launch(const shape &s, int times)
 {
@@ -169,35 +50,7 @@ static void launch(const shape &s, int times)
 /* Cycles with a warp on any SM over the launches, by the counters. */
 static double count(const shape &s, int times, bool is_row)
 {
-	PARAMS(RangeProfiler_Start, start);
-	PARAMS(RangeProfiler_Stop, stop);
-	PARAMS(RangeProfiler_PushRange, push);
-	PARAMS(RangeProfiler_PopRange, pop);
-	PARAMS(RangeProfiler_DecodeData, decode);
-	PARAMS(Profiler_Host_EvaluateToGpuValues, evaluate);
-	double values[2] = {0, 0};
-
-	start.pRangeProfilerObject = stop.pRangeProfilerObject = push.pRangeProfilerObject =
-	        pop.pRangeProfilerObject = decode.pRangeProfilerObject = state.profiler;
-	push.pRangeName = "row";
-	CHECK_CUPTI(cuptiRangeProfilerStart(&start));
-	if (is_row)
-		CHECK_CUPTI(cuptiRangeProfilerPushRange(&push));
-	launch(s, times);
-	CHECK(cudaDeviceSynchronize());
-	if (is_row)
-		CHECK_CUPTI(cuptiRangeProfilerPopRange(&pop));
-	CHECK_CUPTI(cuptiRangeProfilerStop(&stop));
-	CHECK_CUPTI(cuptiRangeProfilerDecodeData(&decode));
-	evaluate.pHostObject = state.host;
-	evaluate.pCounterDataImage = state.image.data();
-	evaluate.counterDataImageSize = state.image.size();
-	evaluate.ppMetricNames = (const char **)metrics;
-	evaluate.numMetrics = 2;
-	evaluate.pMetricValues = values;
-	CHECK_CUPTI(cuptiProfilerHostEvaluateToGpuValues(&evaluate));
-	empty_image();
-	return values[0];
+	return range_count(is_row, [&] { launch(s, times); })[0];
 }
 
 struct truth {
@@ -241,30 +94,6 @@ static truth sum_blocks(const shape &s, int times)
 	return sum;
 }
 
-/* ---- kernel records, as a profiler has them made */
-
-static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *bytes, size_t *records)
-{
-	*bytes = 1 << 20;
-	*buffer = (uint8_t *)aligned_alloc(8, *bytes);
-	*records = 0;
-}
-
-static std::atomic<int> buffers_back, kernels_back, kernels_without_times;
-
-static void CUPTIAPI take_buffer(CUcontext, uint32_t, uint8_t *buffer, size_t, size_t used)
-{
-	CUpti_Activity *record = NULL;
-
-	buffers_back++;
-	while (used && cuptiActivityGetNextRecord(buffer, used, &record) == CUPTI_SUCCESS)
-		if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
-			kernels_back++;
-			kernels_without_times += !((const CUpti_ActivityKernel9 *)record)->end;
-		}
-	free(buffer);
-}
-
 static double now_us()
 {
 	return std::chrono::duration<double, std::micro>(
@@ -304,7 +133,7 @@ static void steps_cost(const shape &s)
 	for (int i = 0; i < 3; i++) {
 		double at_us = now_us(), then_us;
 
-		enable(false);
+		range_enable(false);
 		enables.push_back((then_us = now_us()) - at_us);
 		for (int j = 0; j < 10; j++) {
 			at_us = now_us();
@@ -330,7 +159,7 @@ static void steps_cost(const shape &s)
 			flush("... the same", CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		}
 		at_us = now_us();
-		disable();
+		range_disable();
 		disables.push_back(now_us() - at_us);
 	}
 	printf("median us: enable %.0f, disable %.0f, a profiled launch %.0f, forced flush after "
@@ -346,7 +175,7 @@ static void hold()
 
 	launch_100(s);
 	flush("100, before the profiler is enabled", 0);
-	enable(false);
+	range_enable(false);
 	launch_100(s);
 	flush("100, enabled", 0);
 	count(s, 1, false);
@@ -361,7 +190,7 @@ static void hold()
 	launch_100(s);
 	flush("100 after that", 0);
 	count(s, 1, false);
-	disable();
+	range_disable();
 	launch_100(s);
 	flush("1 profiled, disabled, 100 after it", 0);
 	flush("...", CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
@@ -381,21 +210,19 @@ int main(int argc, char **argv)
 		fprintf(stderr, "range_probe: no CUDA device\n");
 		return 77;
 	}
-	if (argc > 1) {
-		CHECK_CUPTI(cuptiActivityRegisterCallbacks(give_buffer, take_buffer));
-		CHECK_CUPTI(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-	}
+	if (argc > 1)
+		trace_kernels();
 	CHECK(cudaFree(0));
-	cuCtxGetCurrent(&state.context);
 	CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
 	CHECK(cudaMalloc(&state.records, sizeof(block_record) * 1056 * ROW));
-	make_config();
+	range.metrics = {"sm__cycles_active.sum", "sm__cycles_elapsed.max"};
+	range_config();
 	if (argc > 1 && !strcmp(argv[1], "hold")) {
 		hold();
 		return 0;
 	}
 	for (bool is_row : {false, true}) {
-		enable(is_row);
+		range_enable(is_row);
 		for (auto &s : shapes) {
 			int times = is_row ? ROW : 1;
 
@@ -415,7 +242,7 @@ int main(int argc, char **argv)
 				       (cycles - blocks.cycles) / blocks.sms);
 			}
 		}
-		disable();
+		range_disable();
 	}
 	return 0;
 }

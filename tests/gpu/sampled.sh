@@ -26,7 +26,7 @@ measured_run() {
 # of which a second and a half may be lost to the stretch with all metrics and the set-ups beside it.
 truth_words() {
   case $1 in
-    mix | graphmix) echo "$1 15000" ;;
+    mix | graphmix | graphlead) echo "$1 15000" ;;
     unequal | persistent) echo "$1 10000" ;;
     mix-fixed) echo 'mix 15000 fixed' ;;
     many) echo 'many 700' ;;
@@ -85,9 +85,14 @@ judge_sampled() {
 
 sampled_mode() {
   log=$work/sampled-$1
+  TRUTH_COURSE=$log.course
+  export TRUTH_COURSE
   # shellcheck disable=SC2046 # words of a command
   measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv $(truth_words "$1")
-  ended sampled "$1" "$log" $? || return
+  sampled_rc=$?
+  unset TRUTH_COURSE
+  test ! -e "$log.course" || gzip -9 -f "$log.course"
+  ended sampled "$1" "$log" "$sampled_rc" || return
   measured_loss sampled "$log" "$1"
   judge_sampled sampled "$1" "$log.out" "$log" --stretches
 }
@@ -150,6 +155,20 @@ section_profiled() {
   measured_loss profiled "$log" smid
   judge profiled run smid "$log.check" "$python" "$here/check_measured.py" profiled "$log.out" "$log.d"
   cat "$log.check.txt"
+}
+
+# What blocks can't see, by the range profiler's counters. Judges nothing; some 40 s.
+section_blind() {
+  for way in blocks blocks-traced graph graph-traced; do
+    log=$work/blind-$way verdict=FAIL
+    case $way in
+      blocks*) set -- "$way" "$log.raw" ;;
+      *) set -- "$way" ;;
+    esac
+    ! timeout "$limit_s" "$build/blind_probe" "$@" >"$log.out" 2>"$log.err" || verdict=ok
+    report blind "$way" "$verdict" "$(wc -l <"$log.out") lines; $(tail -n 1 "$log.err")"
+    test ! -e "$log.raw" || gzip -f "$log.raw"
+  done
 }
 
 # Records beside the range profiler, and what its steps cost. Judges nothing.

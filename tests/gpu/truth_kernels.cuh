@@ -20,6 +20,7 @@ struct block_record {
 	uint64_t end_ns;
 	uint64_t start_cycle; /* of its SM, the clock that sm__cycles_active counts by */
 	uint64_t end_cycle;
+	uint64_t first_cycle; /* of the first of its warps, where they tell; else start_cycle */
 	uint32_t sm;
 	uint32_t warps;
 };
@@ -51,8 +52,27 @@ __device__ static block_start begin_block()
 	return {global_time_ns(), cycle};
 }
 
+#define MAX_WARPS 32
+
+/*
+ * When the first warp of the block began. Thread 0's may be far behind: instructions are fetched for
+ * all warps at once, and then they stand in line for the clock. A barrier for all of them.
+ */
+__device__ static uint64_t first_of_warps(block_start start)
+{
+	__shared__ uint32_t began[MAX_WARPS];
+	uint32_t lane = threadIdx.x % 32;
+	int behind;
+
+	if (lane == 0)
+		began[threadIdx.x / 32] = (uint32_t)start.cycle;
+	__syncthreads();
+	behind = (int)(began[lane < (blockDim.x + 31) / 32 ? lane : 0] - began[0]);
+	return start.cycle + (int64_t)__reduce_min_sync(0xffffffffu, behind);
+}
+
 /* The barrier makes the end that of the block's slowest warp. */
-__device__ static void record_block(block_record *records, block_start start)
+__device__ static void record_block(block_record *records, block_start start, uint64_t first_cycle)
 {
 	uint32_t sm;
 
@@ -60,8 +80,14 @@ __device__ static void record_block(block_record *records, block_start start)
 	if (threadIdx.x != 0 || !records)
 		return;
 	asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-	records[blockIdx.x] = {start.ns, global_time_ns(),      start.cycle, (uint64_t)clock64(),
-	                       sm,       (blockDim.x + 31) / 32};
+	records[blockIdx.x] = {
+	        start.ns, global_time_ns(),      start.cycle, (uint64_t)clock64(), first_cycle,
+	        sm,       (blockDim.x + 31) / 32};
+}
+
+__device__ static void record_block(block_record *records, block_start start)
+{
+	record_block(records, start, start.cycle);
 }
 
 extern "C" __global__ void truth_empty()
@@ -80,6 +106,7 @@ extern "C" __global__ void truth_clock(block_record *records, long long cycles, 
                                        int slow_factor)
 {
 	block_start start = begin_block();
+	uint64_t first_cycle = first_of_warps(start);
 	long long begin = (long long)start.cycle;
 
 	if (slow_every && blockIdx.x % slow_every == 0)
@@ -88,7 +115,7 @@ extern "C" __global__ void truth_clock(block_record *records, long long cycles, 
 	for (int pass = 0; pass < 2; pass++) {
 		while (pass && threadIdx.x == 0 && clock64() - begin < cycles)
 			;
-		record_block(records, start);
+		record_block(records, start, first_cycle);
 	}
 }
 

@@ -70,6 +70,10 @@ struct config {
 	int items; /* of the queue of a persistent kernel */
 };
 
+/* What the gaps between blocks are worth where blocks are so much longer than they can tell. */
+#define FILL_STEPS 20
+#define FILL_STEP 25
+
 struct truth {
 	uint64_t first_ns; /* of %globaltimer */
 	uint64_t dur_ns;
@@ -78,6 +82,9 @@ struct truth {
 	uint64_t tail_sm_ns;
 	uint64_t active_sm_ns;
 	uint64_t active_cycles; /* the same by the SMs' own clocks */
+	uint64_t first_cycles; /* from the first of a block's warps, not its thread 0 */
+	uint64_t gaps; /* between blocks of an SM that was seen to be empty, by first_cycles */
+	uint64_t fill_cycles[FILL_STEPS]; /* of each gap at most (i + 1) * FILL_STEP cycles */
 	uint64_t block_min_ns;
 	uint64_t block_max_ns;
 };
@@ -227,9 +234,9 @@ static uint64_t total_length(const std::vector<interval> &intervals)
 
 /* When each SM was active: of the blocks of one launch, or of several. */
 struct activity {
-	std::vector<std::vector<interval>> ns, cycles; /* per SM */
+	std::vector<std::vector<interval>> ns, cycles, first_cycles; /* per SM */
 
-	activity() : ns(state.sms), cycles(state.sms)
+	activity() : ns(state.sms), cycles(state.sms), first_cycles(state.sms)
 	{
 	}
 	void add(const block_record &r)
@@ -240,15 +247,28 @@ struct activity {
 		}
 		ns[r.sm].push_back({r.start_ns, r.end_ns});
 		cycles[r.sm].push_back({r.start_cycle, r.end_cycle});
+		first_cycles[r.sm].push_back({r.first_cycle, r.end_cycle});
 	}
 	void join()
 	{
 		for (int sm = 0; sm < state.sms; sm++) {
 			join_intervals(ns[sm]);
 			join_intervals(cycles[sm]);
+			join_intervals(first_cycles[sm]);
 		}
 	}
 };
+
+static void add_gaps(truth &t, const std::vector<interval> &blocks)
+{
+	for (size_t i = 1; i < blocks.size(); i++) {
+		uint64_t gap = blocks[i].start - blocks[i - 1].end;
+
+		t.gaps++;
+		for (int step = 0; step < FILL_STEPS; step++)
+			t.fill_cycles[step] += std::min<uint64_t>(gap, (step + 1) * FILL_STEP);
+	}
+}
 
 static truth truth_of(const block_record *records, int grid, activity *ret_activity = NULL)
 {
@@ -278,6 +298,8 @@ static truth truth_of(const block_record *records, int grid, activity *ret_activ
 		t.sms_used++;
 		t.active_sm_ns += total_length(blocks);
 		t.active_cycles += total_length(active.cycles[sm]);
+		t.first_cycles += total_length(active.first_cycles[sm]);
+		add_gaps(t, active.first_cycles[sm]);
 		t.tail_sm_ns += last_ns - blocks.back().end;
 	}
 	if (ret_activity)

@@ -197,7 +197,7 @@ static void add_replay(const phase &nodes, std::vector<config_truth> &sums)
  * The twelve shapes as one graph, N replays. Its nodes write to the same places each time: truth is that of
  * every GRAPH_GROUPth of the replays that are sampled. Replays one by one differ from them.
  */
-static void run_graphmix(const arguments &a)
+static void replay_mix(const char *section, const arguments &a, bool has_lead)
 {
 	std::vector<config> configs = twelve_shapes();
 	std::vector<config_truth> sums(configs.size());
@@ -210,6 +210,8 @@ static void run_graphmix(const arguments &a)
 	allocate_records();
 	CHECK(cudaStreamCreate(&stream));
 	CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+	if (has_lead)
+		truth_empty<<<2 * state.sms, 1024, 0, stream>>>();
 	for (size_t i = 0; i < nodes.order.size(); i++)
 		enqueue(configs[nodes.order[i]], nodes.where(i), stream);
 	CHECK(cudaStreamEndCapture(stream, &graph));
@@ -226,15 +228,26 @@ static void run_graphmix(const arguments &a)
 		add_replay(nodes, sums);
 	}
 	CHECK(cudaStreamSynchronize(stream));
-	print_phase("graphmix", now_ns() - begin);
-	state.captured += nodes.order.size();
+	print_phase(section, now_ns() - begin);
+	state.captured += nodes.order.size() + has_lead;
 	state.graph_launches += 1 + a.count;
-	state.graph_kernels = state.graph_launches * nodes.order.size();
+	state.graph_kernels = state.graph_launches * (nodes.order.size() + has_lead);
 	print_config_header();
 	for (size_t c = 0; c < configs.size(); c++) {
 		sums[c].launches = state.graph_launches;
-		print_config("graphmix", configs[c], sums[c]);
+		print_config(section, configs[c], sums[c]);
 	}
+}
+
+static void run_graphmix(const arguments &a)
+{
+	replay_mix("graphmix", a, false);
+}
+
+/* With an empty node first, on all SMs: whose is it, what a graph's first node takes longer? */
+static void run_graphlead(const arguments &a)
+{
+	replay_mix("graphlead", a, true);
 }
 
 /* ---- %smid ---- */
@@ -263,7 +276,7 @@ static void run_smid(const arguments &a)
 	}
 	p.fetch();
 	printf("#smid\tordinal\tkernel\tgrid\tblock\tsms\tdur_ns\tactive_sm_ns\tactive_"
-	       "cycles\twarps\n");
+	       "cycles\tfirst_cycles\tgaps\tfill_step\tfill_cycles\twarps\n");
 	for (size_t i = 0; i < order.size(); i++) {
 		const config &c = configs[order[i]];
 		truth t = truth_of(&p.records[p.place[i]], c.grid);
@@ -271,10 +284,14 @@ static void run_smid(const arguments &a)
 
 		for (int b = 0; b < c.grid; b++)
 			warps[p.records[p.place[i] + b].sm] += p.records[p.place[i] + b].warps;
-		printf("smid\t%lld\ttruth_%s\t%d\t%d\t%d\t%llu\t%llu\t%llu\t",
+		printf("smid\t%lld\ttruth_%s\t%d\t%d\t%d\t%llu\t%llu\t%llu\t%llu\t%llu\t%d\t",
 		       first_ordinal + (long long)i, kind_names[c.kind], c.grid, c.threads,
 		       state.sms, (unsigned long long)t.dur_ns, (unsigned long long)t.active_sm_ns,
-		       (unsigned long long)t.active_cycles);
+		       (unsigned long long)t.active_cycles, (unsigned long long)t.first_cycles,
+		       (unsigned long long)t.gaps, FILL_STEP);
+		for (int step = 0; step < FILL_STEPS; step++)
+			printf("%s%llu", step ? "," : "", (unsigned long long)t.fill_cycles[step]);
+		printf("\t");
 		for (int sm = 0, end; sm < state.sms; sm = end) {
 			for (end = sm; end < state.sms && warps[end] == warps[sm]; end++)
 				;

@@ -27,6 +27,7 @@ struct phase_options {
 struct config_truth {
 	long long launches, kept;
 	double dur_ns, active_sm_ns, active_cycles, underfill_sm_ns, tail_sm_ns;
+	double first_cycles, gaps, fill_cycles[FILL_STEPS];
 	double active_square; /* for the spread */
 	uint64_t step_ns;
 	std::vector<double> profile; /* twice differenced: SMs active per step */
@@ -85,6 +86,10 @@ static void add_launch(config_truth &sum, const block_record *records, int grid)
 	sum.active_cycles += t.active_cycles;
 	sum.underfill_sm_ns += t.underfill_sm_ns;
 	sum.tail_sm_ns += t.tail_sm_ns;
+	sum.first_cycles += t.first_cycles;
+	sum.gaps += t.gaps;
+	for (int i = 0; i < FILL_STEPS; i++)
+		sum.fill_cycles[i] += t.fill_cycles[i];
 	for (auto &sm : active.ns)
 		for (auto &i : sm) {
 			profile_edge(sum.profile, (double)(i.start - t.first_ns) / sum.step_ns, 1);
@@ -97,7 +102,8 @@ static void print_config_header()
 	printf("#config\tsection\tkernel\tgrid\tblock\tsmem_bytes\tblocks_per_"
 	       "sm\tsms\tlaunches\tkept\t"
 	       "dur_ns\tactive_sm_ns\tactive_sd_sm_ns\tactive_cycles\tunderfill_sm_ns\ttail_sm_ns\t"
-	       "slow_every\tslow_factor\tbound\tprofile_step_ns\tprofile\n");
+	       "slow_every\tslow_factor\tbound\tfirst_cycles\tgaps\tfill_step\tfill_cycles\t"
+	       "profile_step_ns\tprofile\n");
 }
 
 /* Means per launch. The profile: SMs active in steps from the first block's start. */
@@ -108,11 +114,14 @@ static void print_config(const char *section, const config &c, const config_trut
 
 	printf("config\t%s\ttruth_%s\t%d\t%d\t%d\t%d\t%d\t%lld\t%lld\t%.1f\t%.1f\t%.1f\t%.1f\t%."
 	       "1f\t%.1f\t"
-	       "%d\t%d\t%s\t%llu\t",
+	       "%d\t%d\t%s\t%.1f\t%.3f\t%d\t",
 	       section, kind_names[c.kind], c.grid, c.threads, c.smem_bytes, blocks_per_sm(c),
 	       state.sms, sum.launches, sum.kept, sum.dur_ns / n, active, sqrt(variance),
 	       sum.active_cycles / n, sum.underfill_sm_ns / n, sum.tail_sm_ns / n, c.slow_every,
-	       c.slow_factor, kind_bounds[c.kind], (unsigned long long)sum.step_ns);
+	       c.slow_factor, kind_bounds[c.kind], sum.first_cycles / n, sum.gaps / n, FILL_STEP);
+	for (int i = 0; i < FILL_STEPS; i++)
+		printf("%s%.0f", i ? "," : "", sum.fill_cycles[i] / n);
+	printf("\t%llu\t", (unsigned long long)sum.step_ns);
 	for (size_t i = 0; i < sum.profile.size(); i++) {
 		height += sum.profile[i] / n;
 		printf("%s%.2f", i ? "," : "", height);

@@ -252,11 +252,13 @@ static void test_again(void)
 	sqlite3_stmt *s = NULL, *want = NULL;
 	unsigned bad = 0;
 
-	sqlite3_prepare_v2(db, "SELECT seq, entry_ns FROM launch_row WHERE process_id = ?1 AND "
-	                       "seq >= ?2 AND seq <= ?3",
+	sqlite3_prepare_v2(db,
+	                   "SELECT seq, entry_ns FROM launch_row WHERE process_id = ?1 AND "
+	                   "seq >= ?2 AND seq <= ?3",
 	                   -1, &s, NULL);
-	sqlite3_prepare_v2(db, "SELECT seq, entry_ns FROM want_launch_row WHERE process_id = ?1 AND "
-	                       "seq >= ?2 AND seq <= ?3 ORDER BY seq",
+	sqlite3_prepare_v2(db,
+	                   "SELECT seq, entry_ns FROM want_launch_row WHERE process_id = ?1 AND "
+	                   "seq >= ?2 AND seq <= ?3 ORDER BY seq",
 	                   -1, &want, NULL);
 	for (int i = 0; i < 400; i++) {
 		int64_t process = 1 + draw(3), seq = draw(800), last = seq + draw(5);
@@ -271,9 +273,11 @@ static void test_again(void)
 		sqlite3_reset(s);
 		sqlite3_reset(want);
 		if (i % 50 == 49)
-			run("UPDATE want_launch_row SET entry_ns = entry_ns + 1 WHERE (process_id, seq) "
+			run("UPDATE want_launch_row SET entry_ns = entry_ns + 1 WHERE (process_id, "
+			    "seq) "
 			    "IN (SELECT process_id, seq FROM main.launch_call WHERE seq % 3 = 0); "
-			    "UPDATE main.launch_call SET entry_ns = entry_ns + 1 WHERE seq % 3 = 0");
+			    "UPDATE main.launch_call SET entry_ns = entry_ns + 1 WHERE seq % 3 = "
+			    "0");
 	}
 	sqlite3_finalize(s);
 	sqlite3_finalize(want);
@@ -339,8 +343,9 @@ static void test_damage(const char *path)
 	open_file(path, true);
 	make_rows(2000);
 	pack_rows(db, 7);
-	all = count_of("SELECT (SELECT sum(row_count) FROM chunk WHERE kind = 1) + (SELECT count(*) "
-	               "FROM main.kernel_exec)");
+	all = count_of(
+	        "SELECT (SELECT sum(row_count) FROM chunk WHERE kind = 1) + (SELECT count(*) "
+	        "FROM main.kernel_exec)");
 	chunks = count_of("SELECT max(chunk_id) FROM chunk WHERE kind = 1");
 	sqlite3_close(db);
 	open_file(path, false);
@@ -348,7 +353,8 @@ static void test_damage(const char *path)
 	for (int64_t id = 1; id <= chunks; id++) {
 		int64_t rows;
 
-		snprintf(sql, sizeof(sql), "SELECT row_count FROM chunk WHERE chunk_id = %" PRId64, id);
+		snprintf(sql, sizeof(sql), "SELECT row_count FROM chunk WHERE chunk_id = %" PRId64,
+		         id);
 		rows = count_of(sql);
 		snprintf(sql, sizeof(sql),
 		         "SAVEPOINT s; UPDATE chunk SET data = substr(data, 1, length(data) - %d) "
@@ -358,7 +364,8 @@ static void test_damage(const char *path)
 		told_count = 0;
 		bad_all += count_of("SELECT count(*) FROM kernel_row") != all - rows;
 		bad_all += count_of("SELECT count(*) FROM kernel_row") != all - rows;
-		bad_told += told_count != 1 || !strstr(told_text, " is damaged: kernel_exec of process ");
+		bad_told += told_count != 1 ||
+		            !strstr(told_text, " is damaged: kernel_exec of process ");
 		run("ROLLBACK TO s; RELEASE s");
 		bad_all += count_of("SELECT count(*) FROM kernel_row") != all;
 	}
@@ -372,7 +379,8 @@ static void test_damage(const char *path)
 	run("UPDATE chunk SET row_count = row_count + 1 WHERE chunk_id = 2");
 	is_i64(sqlite3_exec(db, "SELECT sum(exec_id) FROM kernel_row", NULL, NULL, NULL) & 0xff,
 	       SQLITE_CORRUPT, "nobody to tell: the statement fails");
-	ok(strstr(sqlite3_errmsg(db), "chunk 2 is damaged: kernel_exec of process ") != NULL, "  and says why");
+	ok(strstr(sqlite3_errmsg(db), "chunk 2 is damaged: kernel_exec of process ") != NULL,
+	   "  and says why");
 	is_i64(count_of("SELECT count(*) FROM launch_row") > 0, 1, "  others go on");
 	sqlite3_close(db);
 }
