@@ -323,15 +323,16 @@ static void ignore_damage(void *arg, const struct wt_rows_damage *damage)
 
 static int begin(struct wt_check *check)
 {
-	int code = sqlite3_exec(check->db, "PRAGMA temp_store=DEFAULT; PRAGMA query_only=OFF", NULL,
-	                        NULL, NULL);
+	int code =
+	        sqlite3_exec(check->db, "PRAGMA temp_store=DEFAULT; PRAGMA query_only=OFF; BEGIN",
+	                     NULL, NULL, NULL);
 
 	if (code == SQLITE_OK)
 		code = wt_rows_attach(check->db, ignore_damage, NULL);
 	if (code == SQLITE_OK)
 		code = wt_rows_hide(check->db);
 	if (code == SQLITE_OK)
-		code = sqlite3_exec(check->db, "PRAGMA query_only=ON; BEGIN", NULL, NULL, NULL);
+		code = sqlite3_exec(check->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
 	return wt_check_code(check, code);
 }
 

@@ -13,7 +13,19 @@
 #include "schema/wt_rows.h"
 
 /* Columns of the pass over `chunk`. */
-enum { C_ID, C_KIND, C_PROCESS, C_DEVICE, C_FIRST, C_LAST, C_ROWS, C_START, C_END, C_CONFIGS, C_DATA };
+enum {
+	C_ID,
+	C_KIND,
+	C_PROCESS,
+	C_DEVICE,
+	C_FIRST,
+	C_LAST,
+	C_ROWS,
+	C_START,
+	C_END,
+	C_CONFIGS,
+	C_DATA
+};
 
 struct problem {
 	int64_t count;
@@ -61,8 +73,7 @@ static bool are_times_true(struct wt_chunk *chunk, const struct wt_chunk_table *
 		const int64_t *values;
 		const uint8_t *nulls;
 
-		if (columns[k] < 0 ||
-		    wt_chunk_column(chunk, (unsigned)columns[k], &values, &nulls))
+		if (columns[k] < 0 || wt_chunk_column(chunk, (unsigned)columns[k], &values, &nulls))
 			continue;
 		for (uint32_t i = 0; i < wt_chunk_row_count(chunk); i++) {
 			if (nulls && nulls[i])
@@ -131,8 +142,9 @@ static const char *find_untrue(struct wt_chunk *chunk, const struct wt_chunk_tab
 		return "its rows are of another process";
 	if (!are_times_true(chunk, shape, row))
 		return "its rows have other times";
-	return are_configs_said(chunk, shape->config, row) ? NULL
-	                                                   : "it has configurations that are not said";
+	return are_configs_said(chunk, shape->config, row)
+	               ? NULL
+	               : "it has configurations that are not said";
 }
 
 /* 0, or -ENOMEM. */
@@ -223,10 +235,11 @@ static int check_twice(struct wt_check *check, const char *rows, const char *tab
 	sqlite3_finalize(row);
 	if (code != SQLITE_DONE)
 		return wt_check_code(check, code);
-	return twice ? wt_check_add(check, "order", table, twice,
-	                            "a row is there twice, packed and in the table or in two chunks "
-	                            "(first: %s %" PRId64 ")",
-	                            id, first)
+	return twice ? wt_check_add(
+	                       check, "order", table, twice,
+	                       "a row is there twice, packed and in the table or in two chunks "
+	                       "(first: %s %" PRId64 ")",
+	                       id, first)
 	             : 0;
 }
 

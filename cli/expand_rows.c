@@ -38,10 +38,11 @@ static int prepare(struct expansion *x)
 		code = sqlite3_prepare_v2(x->db, sql, -1, &x->insert[kind], NULL);
 	}
 	if (code == SQLITE_OK)
-		code = sqlite3_prepare_v2(x->db,
-		                          "SELECT kind, process_id, first_id, last_id, row_count, data "
-		                          "FROM chunk WHERE chunk_id = ?1",
-		                          -1, &x->find, NULL);
+		code = sqlite3_prepare_v2(
+		        x->db,
+		        "SELECT kind, process_id, first_id, last_id, row_count, data "
+		        "FROM chunk WHERE chunk_id = ?1",
+		        -1, &x->find, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_prepare_v2(x->db, "DELETE FROM chunk WHERE chunk_id = ?1", -1,
 		                          &x->remove, NULL);
@@ -116,8 +117,8 @@ static int expand_all(struct expansion *x)
 {
 	int64_t last = INT64_MIN;
 	sqlite3_stmt *next = NULL;
-	int code = sqlite3_prepare_v2(
-	        x->db, "SELECT min(chunk_id) FROM chunk WHERE chunk_id > ?1", -1, &next, NULL);
+	int code = sqlite3_prepare_v2(x->db, "SELECT min(chunk_id) FROM chunk WHERE chunk_id > ?1",
+	                              -1, &next, NULL);
 
 	while (code == SQLITE_OK) {
 		bool is_end;
@@ -129,7 +130,8 @@ static int expand_all(struct expansion *x)
 		code = sqlite3_reset(next);
 		if (is_end || code != SQLITE_OK)
 			break;
-		if (wt_db_bind(x->find, "i", last) == SQLITE_OK && sqlite3_step(x->find) == SQLITE_ROW)
+		if (wt_db_bind(x->find, "i", last) == SQLITE_OK &&
+		    sqlite3_step(x->find) == SQLITE_ROW)
 			code = expand_chunk(x, last);
 		else
 			code = sqlite3_errcode(x->db);

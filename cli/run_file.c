@@ -40,10 +40,13 @@ int wt_run_attach_rows(sqlite3 *db)
 {
 	int code;
 
-	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+	/* Without chunks this state of the file is kept to, or they could come meanwhile. */
+	sqlite3_exec(db, "PRAGMA query_only = OFF; BEGIN", NULL, NULL, NULL);
 	code = wt_rows_attach(db, tell_damage, db);
 	if (code == SQLITE_OK)
 		code = wt_rows_hide(db);
+	if (code != SQLITE_OK || wt_rows_has_chunks(db))
+		sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
 	return code == SQLITE_OK ? 0 : wt_db_errno(code) ? wt_db_errno(code) : -EIO;
 }

@@ -268,7 +268,8 @@ static int explain_nothing(const struct wt_select *select, const struct wt_run_f
 static int find_all(struct wt_select *select, const struct wt_run_file *run, bool *ret_is_empty)
 {
 	sqlite3 *db = run->db;
-	int rc = wt_select_execute(db, "PRAGMA query_only = OFF; BEGIN");
+	int rc = wt_select_execute(db, "PRAGMA query_only = OFF%s",
+	                           sqlite3_get_autocommit(db) ? "; BEGIN" : "");
 
 	if (!rc)
 		rc = wt_select_span(db, &select->run_start_ns, &select->run_end_ns);

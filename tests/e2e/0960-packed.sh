@@ -79,48 +79,94 @@ answer() { # FOLDER: all answers into FOLDER/answers
   done) >"$1/answers" 2>&1 </dev/null
 }
 
-# is_same NAME: of the file $work/NAME.db.
+# is_same NAME HOW...: of the file $work/NAME.db; HOW it is packed.
 is_same() {
-  for how in plain all some; do mkdir -p "$work/$1/$how"; done
-  "$wavetap" export -r "$work/$1.db" -o "$work/$1/plain/run.db" || exit 1
-  kernel=$(sqlite3 "$work/$1.db" "SELECT kernel_id FROM kernel_idle ORDER BY time_ns DESC LIMIT 1")
-  cp "$work/$1/plain/run.db" "$work/$1/all/run.db"
-  cp "$work/$1/plain/run.db" "$work/$1/some/run.db"
-  packed=$("$pack" "$work/$1/all/run.db")
-  ok "$1: $packed rows are packed" test "$packed" -gt 5000
-  is "$(sqlite3 "$work/$1/all/run.db" "SELECT (SELECT count(*) FROM kernel_exec) + (SELECT count(*) FROM launch_call)")" 0 "$1: none are left"
-  "$pack" "$work/$1/some/run.db" 4711 >/dev/null
-  ok "$1: some are left" test "$(sqlite3 "$work/$1/some/run.db" "SELECT count(*) FROM kernel_exec")" -gt 100
-  answer "$work/$1/plain"
-  ok "$1: answers ($(grep -c '^=== 0' "$work/$1/plain/answers") of $(grep -c '^=== [0-9]' "$work/$1/plain/answers"))" \
-    test "$(wc -l <"$work/$1/plain/answers")" -gt 500
-  ok "$1: sound" grep -q ' sound' "$work/$1/plain/answers"
-  for how in all some; do
-    answer "$work/$1/$how"
-    diff "$work/$1/plain/answers" "$work/$1/$how/answers" | head -20 | cut -c -300 | sed 's/^/# /'
-    ok "$1: the same, $how packed" cmp "$work/$1/plain/answers" "$work/$1/$how/answers"
-    "$wavetap" export -r "$work/$1/$how/run.db" -o "$work/$1/$how/back.db"
-    is "$(sqlite3 "$work/$1/$how/back.db" .dump | grep -v '^PRAGMA' | cksum)" \
-      "$(sqlite3 "$work/$1/plain/run.db" .dump | grep -v '^PRAGMA' | cksum)" "$1: and they come back, $how packed"
-    is "$(sqlite3 "$work/$1/$how/back.db" "PRAGMA integrity_check; SELECT count(*) FROM chunk")" "ok
-0" "$1: into a sound file"
+  name=$1
+  shift
+  mkdir -p "$work/$name/plain"
+  "$wavetap" export -r "$work/$name.db" -o "$work/$name/plain/run.db" || exit 1
+  kernel=$(sqlite3 "$work/$name.db" "SELECT kernel_id FROM kernel_idle ORDER BY time_ns DESC LIMIT 1")
+  answer "$work/$name/plain"
+  ok "$name: answers ($(grep -c '^=== 0' "$work/$name/plain/answers") of $(grep -c '^=== [0-9]' "$work/$name/plain/answers"))" \
+    test "$(wc -l <"$work/$name/plain/answers")" -gt 500
+  ok "$name: sound" grep -q ' sound' "$work/$name/plain/answers"
+  for how in "$@"; do
+    mkdir "$work/$name/$how"
+    cp "$work/$name/plain/run.db" "$work/$name/$how/run.db"
+    seed=0
+    [ "$how" = all ] || seed=4711
+    packed=$("$pack" "$work/$name/$how/run.db" $seed)
+    ok "$name: $packed rows are packed" test "$packed" -gt 5000
+    left=$(sqlite3 "$work/$name/$how/run.db" "SELECT (SELECT count(*) FROM kernel_exec) + (SELECT count(*) FROM launch_call)")
+    ok "$name: $left are left" test "$left" -gt 100 -o "$how" = all -a "$left" = 0
+    answer "$work/$name/$how"
+    diff "$work/$name/plain/answers" "$work/$name/$how/answers" | head -20 | cut -c -300 | sed 's/^/# /'
+    ok "$name: the same, $how packed" cmp "$work/$name/plain/answers" "$work/$name/$how/answers"
+    "$wavetap" export -r "$work/$name/$how/run.db" -o "$work/$name/$how/back.db"
+    is "$(sqlite3 "$work/$name/$how/back.db" .dump | grep -v '^PRAGMA' | cksum)" \
+      "$(sqlite3 "$work/$name/plain/run.db" .dump | grep -v '^PRAGMA' | cksum)" "$name: and they come back, $how packed"
+    is "$(sqlite3 "$work/$name/$how/back.db" "PRAGMA integrity_check; SELECT count(*) FROM chunk")" "ok
+0" "$name: into a sound file"
   done
 }
 
-# ---- graphs, two ranks and devices, copies, ranges
-for name in h200-train-compile h200-copies-side h200-infer-tiny; do
+# ---- graphs; copies; two ranks and devices; ranges and threads
+for name in h200-train-compile h200-copies-side; do
   "$wavetap" import -o "$work/$name.db" "$top_srcdir/tests/data/$name.wtrec" >/dev/null || exit 1
-  is_same $name
+  is_same $name all
 done
-"$wavetap" import -o "$work/two.db" "$top_srcdir/tests/data/h200x2-late-ddp-rank0.wtrec" \
-  "$top_srcdir/tests/data/h200x2-late-ddp-rank1.wtrec" >/dev/null || exit 1
-is_same two
+"$wavetap" import -o "$work/two.db" "$top_srcdir/tests/data/h200x2-ddp-rank0.wtrec" \
+  "$top_srcdir/tests/data/h200x2-ddp-rank1.wtrec" >/dev/null || exit 1
+is_same two some
 for part in steps threads; do
-  WAVETAP_RUN=ranges tap "$fake/app_nvtx" $part >/dev/null 2>&1
+  WAVETAP_RUN=ranges NVTX_INJECTION64_PATH=$library tap "$fake/app_nvtx" $part >/dev/null 2>&1
 done
 WAVETAP_RUN=ranges tap "$fake/app_launch" --launches 3000 --threads 3 --streams 4 --grid 40 >/dev/null 2>&1
 ok "drained" settle
 cp "$(run_file)" "$work/ranges.db"
-is_same ranges
+is_same ranges all some
+ok "ranges: some" grep -q '^=== ranges --any-thread' "$work/ranges/all/answers"
+is "$(sqlite3 "$work/ranges/plain/run.db" "SELECT count(*) > 0 FROM kernel_range")" 1 "ranges: with kernels"
+
+# ---- a damaged chunk: the rest is read, and what is missing is said
+bad=$work/bad.db
+fresh() { cp "$work/two/some/run.db" "$bad"; }
+change() { # SQL
+  fresh
+  sqlite3 -batch "$bad" "$1"
+}
+finds() { # TEXT: check says so, and ends with 1
+  "$wavetap" check "$bad" >"$work/out" 2>"$work/err"
+  is "$?|$(tr -s ' \n' ' ' <"$work/out" | grep -c "$1")|$(cat "$work/err")" "1|1|" "check: $1"
+}
+whole=$("$wavetap" export -f csv -o - -r "$work/two/some/run.db" | wc -l)
+fresh
+id=$(sqlite3 "$bad" "SELECT chunk_id FROM chunk WHERE kind = 1 AND row_count > 50 LIMIT 1")
+rows=$(sqlite3 "$bad" "SELECT row_count FROM chunk WHERE chunk_id = $id")
+for damage in "substr(data, 1, length(data) - 5)" "substr(data, 1, 40)" "x''" \
+  "substr(data, 1, 30) || x'00' || substr(data, 32)" "data || x'00'"; do
+  change "UPDATE chunk SET data = CAST($damage AS BLOB) WHERE chunk_id = $id"
+  "$wavetap" export -f csv -o "$work/rest.csv" --force -r "$bad" 2>"$work/err"
+  is "$?|$(wc -l <"$work/rest.csv")" "0|$((whole - rows))" "$damage: the rest is exported"
+  is "$(grep -c "chunk $id is damaged: kernel_exec of process .* ($rows rows) can't be read" "$work/err")" 1 "$damage: and it is said, once"
+  finds "can't be read, and not counted below (first: chunk $id is damaged: kernel_exec of process"
+done
+"$wavetap" export -o "$work/rest.db" -r "$bad" 2>"$work/err"
+is "$?|$(grep -c "chunk $id is damaged" "$work/err")|$(sqlite3 "$work/rest.db" "SELECT count(*), min(chunk_id) FROM chunk")" \
+  "0|1|1|$id" "as SQLite: what can't be read stays packed"
+change "UPDATE chunk SET row_count = row_count + 1 WHERE chunk_id = $id"
+finds "is not what the file says of it (first: chunk_id $id: it has other rows)"
+change "UPDATE chunk SET end_ns = end_ns - 1 WHERE chunk_id = $id"
+finds "(first: chunk_id $id: its rows have other times)"
+change "UPDATE chunk SET configs = x'00' WHERE chunk_id = $id"
+finds "(first: chunk_id $id: it has configurations that are not said)"
+change "UPDATE chunk SET process_id = 3 - process_id WHERE chunk_id = $id"
+finds "(first: chunk_id $id: its rows are of another process)"
+change "UPDATE chunk SET kind = 9 WHERE chunk_id = $id"
+finds "(first: chunk_id $id: no kind of rows)"
+change "INSERT INTO chunk SELECT chunk_id + 100000, kind, process_id, device_id, first_id, last_id, row_count, start_ns, end_ns,
+  configs, data FROM chunk WHERE chunk_id = $id"
+finds "rows of two chunks overlap (first: chunk_id 10[0-9]*: begins before the one before it ends)"
+finds "a row is there twice, packed and in the table or in two chunks (first: exec_id"
 
 done_testing

@@ -333,6 +333,43 @@ static void test_packed(const char *path, uint64_t seed, const char *what)
 	sqlite3_close(db);
 }
 
+/* A reader beside a writer that packs: at any row of its statement, and again, nothing is missing or twice. */
+static void test_beside(const char *path)
+{
+	int64_t count, sum, bad = 0;
+	char error[WT_DB_ERROR_BYTES];
+	sqlite3 *reader;
+
+	unlink(path);
+	open_file(path, true);
+	make_rows(2000);
+	count = count_of("SELECT count(*) FROM main.kernel_exec");
+	sum = count_of("SELECT sum(exec_id) FROM main.kernel_exec");
+	if (wt_db_open(path, &reader, error)) {
+		printf("Bail out! %s\n", error);
+		exit(1);
+	}
+	sqlite3_exec(reader, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+	wt_rows_attach(reader, NULL, NULL);
+	for (int round = 0; round < 12; round++) {
+		int64_t rows = 0, ids = 0;
+		sqlite3_stmt *s = NULL;
+
+		sqlite3_prepare_v2(reader, "SELECT exec_id FROM kernel_row", -1, &s, NULL);
+		while (sqlite3_step(s) == SQLITE_ROW) {
+			ids += sqlite3_column_int64(s, 0);
+			if (++rows == 1 + 150 * round)
+				pack_rows(db, 3 + (unsigned)round);
+		}
+		bad += rows != count || ids != sum;
+		sqlite3_finalize(s);
+	}
+	is_i64(bad, 0, "rows read while they are packed");
+	is_i64(count_of("SELECT count(*) FROM main.kernel_exec") < count / 2, 1, "  and they were");
+	sqlite3_close(reader);
+	sqlite3_close(db);
+}
+
 /* Of each chunk a byte is changed, one at a time: the rest can be read, and it is told. */
 static void test_damage(const char *path)
 {
@@ -437,6 +474,7 @@ int main(void)
 	test_packed(path, 0, "everything is packed");
 	for (uint64_t seed = 1; seed < 6; seed++)
 		test_packed(path, seed * 7919, "some is packed");
+	test_beside(path);
 	test_damage(path);
 	test_lies(path);
 	unlink(path);
