@@ -19,11 +19,11 @@
 #include "cli/cli.h"
 #include "cli/copy_db.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/out_file.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 #include "daemon/rederive.h"
 
 struct analyze_values {

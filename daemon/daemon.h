@@ -20,6 +20,7 @@
  *   folds.c       samples over kernels: what was measured
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
+ *   ledger_sums.h gaps by cause, summed up
  *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
@@ -27,7 +28,7 @@
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c and ledger_sums_task.c do beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
@@ -230,6 +231,7 @@ enum wt_statement {
 	WT_SQL_PROFILE_COUNT,
 	WT_SQL_OWN_COST,
 	WT_SQL_HOOK_TIME,
+	WT_SQL_GRAPH_UNOBSERVED,
 	WT_SQL_MAX
 };
 
@@ -303,6 +305,10 @@ struct wt_device_sweep {
 	int64_t device_id, kernels_late, kernels_refused;
 };
 
+/* What a kernel had more than by itself, and beside others. */
+typedef int wt_shares_tell(void *arg, int64_t config_id, const struct wt_idle *more,
+                           const struct wt_beside *beside);
+
 enum wt_store_state { WT_STORE_CLOSED, WT_STORE_OK, WT_STORE_FULL, WT_STORE_ERROR };
 
 struct wt_run {
@@ -330,6 +336,8 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
+	wt_shares_tell *tell_share; /* NULL but for wt_shares_rest() */
+	void *tell_share_arg;
 	struct wt_batch batch[WT_BATCH_MAX]; /* no rows but while a batch is drained */
 	void *batch_order;
 	size_t batch_order_room;
@@ -341,6 +349,8 @@ struct wt_run {
 	int64_t sample_bytes; /* of sample_chunk.data */
 	bool is_measured; /* there are samples, or profiled launches */
 	struct wt_folds *folds; /* see folds.h; NULL: not begun */
+	int64_t watermark_ns; /* no kernel that starts before is missing, in what was committed last */
+	struct wt_ledger_work *ledger; /* ledger_sums_task.c; NULL: not begun */
 	int64_t batches;
 };
 
@@ -511,7 +521,7 @@ struct wt_tally {
 	int64_t cells_torn, cells_bad, cells_gap;
 	int64_t launches_stored, launches_failed, launches_captured, launches_linked;
 	int64_t launches_linked_by_order, launches_unobserved, launches_unlinked;
-	int64_t graph_launches_stored, graph_launches_failed;
+	int64_t graph_launches_stored, graph_launches_failed, graph_launches_unobserved;
 	int64_t kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time;
 	int64_t ranges_stored, profiles_stored;
 };
@@ -538,6 +548,7 @@ struct wt_process {
 	char lost_why[80];
 	bool is_lost_saved; /* the file says so */
 	bool is_done; /* ended and committed: to be unlinked */
+	bool is_graph_unobserved_told; /* the file has a row of it */
 	bool has_work; /* more waits in the rings */
 	bool has_more; /* an import feeds it, and knows that more will come: not the end */
 	struct wt_record *record; /* NULL: not asked for, or not begun */
@@ -597,6 +608,14 @@ static inline bool wt_process_is_unhooked(const struct wt_process *process)
 	       !process->counters.launch_attempted && !process->counters.graph_launch_attempted;
 }
 
+/* Flags of a call with what is known since: what returned after the step down wasn't recorded, though a
+ * thread may have slept since it looked. */
+uint32_t wt_process_call_flags(const struct wt_process *process, uint32_t flags,
+                               uint64_t return_ns);
+
+/* A graph launch (with such flags) whose kernels CUPTI did not record, as far as is known. */
+bool wt_process_is_graph_unobserved(const struct wt_process *process, const struct wt_call *r);
+
 /* Writes counters and cursors, inside the open transaction. `state` as in proc. */
 int wt_process_save(struct wt_process *process, const char *state);
 int wt_process_restore_links(struct wt_process *process, int64_t now_ns);
@@ -625,8 +644,21 @@ void wt_shares_fini(struct wt_run *run);
 /* A kernel was stored, as if it had its device to itself. */
 int wt_shares_add(struct wt_process *process, uint32_t config_idx, bool in_graph, int64_t exec_id,
                   int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+/*
+ * For a reader, in its transaction: kernels that are not settled, as if nothing came any more. Rollups and what
+ * is told sum to the ledger. 0, -ERANGE: one has impossible times, or -errno.
+ */
+int wt_shares_rest(sqlite3 *db, wt_shares_tell *tell, void *arg);
 /* Settles what can be, of all processes of the run, and writes it with their rollups. */
 int wt_shares_settle(struct wt_run *run);
+
+/* ---- ledger_sums_task.c */
+
+/* The sums of the ledger, when they are due, beside the drain. 0 or -errno of the run file. */
+int wt_ledger_work_step(struct wt_run *run, bool is_over, int64_t now_ns);
+/* Has a run that is over all of them, or will it have none? */
+bool wt_ledger_work_is_done(const struct wt_run *run);
+void wt_ledger_work_fini(struct wt_run *run);
 
 /* ---- drain.c */
 

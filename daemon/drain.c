@@ -170,13 +170,14 @@ static int drain_launch(struct wt_process *process, const struct wt_launch *r, i
 
 static int drain_call(struct wt_process *process, const struct wt_call *r, int64_t now_ns)
 {
+	bool is_unobserved = wt_process_is_graph_unobserved(process, r);
 	const struct wt_linker_call call = {
 	        .seq = r->seq,
 	        .entry_ns = r->entry_ns,
 	        .return_ns = r->return_ns,
 	        .thread32 = r->thread32,
 	        .tid = r->tid,
-	        .flags = r->flags,
+	        .flags = (r->flags & ~WT_FLAG_UNARMED) | (is_unobserved ? WT_FLAG_UNARMED : 0),
 	        .result = r->result,
 	        .is_graph = true,
 	};
@@ -193,6 +194,7 @@ static int drain_call(struct wt_process *process, const struct wt_call *r, int64
 	process->last_entry_ns = r->entry_ns;
 	process->tally.graph_launches_stored++;
 	process->tally.graph_launches_failed += r->result != 0;
+	process->tally.graph_launches_unobserved += is_unobserved;
 	wt_process_span(process, r->entry_ns, r->return_ns);
 	return wt_linker_call(process->linker, &call, now_ns);
 }
@@ -294,8 +296,12 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 	memcpy(&record, cell->payload, sizeof(record));
 	switch (cell->kind) {
 	case WT_KIND_LAUNCH:
+		record.launch.flags = wt_process_call_flags(process, record.launch.flags,
+		                                            record.launch.return_ns);
 		return drain_launch(process, &record.launch, now_ns);
 	case WT_KIND_CALL:
+		record.call.flags =
+		        wt_process_call_flags(process, record.call.flags, record.call.return_ns);
 		return drain_call(process, &record.call, now_ns);
 	case WT_KIND_RANGE:
 		return wt_ranges_drain(process, &record.range);

@@ -5,7 +5,9 @@
 noinst_LIBRARIES += libwtstore.a
 libwtstore_a_SOURCES = daemon/daemon.h \
 	daemon/batch.c daemon/configs.c daemon/cost.c daemon/drain.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
-	daemon/folds.h daemon/liveness.c daemon/log.c daemon/measured.c daemon/pack.c daemon/pack.h daemon/pack_merge.c \
+	daemon/folds.h daemon/ledger_facts.c daemon/ledger_facts.h daemon/ledger_gaps.c daemon/ledger_gaps.h \
+	daemon/ledger_sums.c daemon/ledger_sums.h daemon/ledger_sums_file.c daemon/ledger_sums_rows.c daemon/ledger_sums_task.c \
+	daemon/liveness.c daemon/log.c daemon/measured.c daemon/pack.c daemon/pack.h daemon/pack_merge.c \
 	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/profiled.c daemon/ranges.c daemon/record.c \
 	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
 	daemon/rederive.c daemon/rederive.h daemon/rederive_chunk.c daemon/rederive_impl.h daemon/sampled.c daemon/segment_map.c daemon/shares.c daemon/store.c
@@ -75,9 +77,6 @@ tests_unit_test_pack_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 check_PROGRAMS += tests/bench/bench_recording
 tests_bench_bench_recording_SOURCES = tests/bench/bench_recording.c
 tests_bench_bench_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
-check_PROGRAMS += tests/bench/bench_daemon
-tests_bench_bench_daemon_SOURCES = tests/bench/bench_daemon.c tests/unit/synth.c tests/unit/synth.h
-tests_bench_bench_daemon_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 check_PROGRAMS += tests/bench/bench_samples
 tests_bench_bench_samples_SOURCES = tests/bench/bench_samples.c tests/unit/synth.c tests/unit/synth.h
 tests_bench_bench_samples_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm

@@ -67,6 +67,13 @@ static void output_launch(void *arg, enum wt_launch_class before, enum wt_launch
 		++*counter;
 }
 
+static void output_graph_observed(void *arg)
+{
+	struct wt_process *process = arg;
+
+	process->tally.graph_launches_unobserved--;
+}
+
 static int output_save(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph)
 {
 	struct wt_process *process = arg;
@@ -86,6 +93,7 @@ static int output_forget(void *arg, uint32_t correlation_id, uint64_t seq, bool 
 const struct wt_linker_output wt_process_linker_output = {
         .kernel = output_kernel,
         .launch = output_launch,
+        .graph_observed = output_graph_observed,
         .save = output_save,
         .forget = output_forget,
 };
@@ -99,6 +107,26 @@ void wt_process_span(struct wt_process *process, uint64_t start_ns, uint64_t end
 		process->first_ns = (int64_t)start_ns;
 	if ((int64_t)end_ns > process->last_ns)
 		process->last_ns = (int64_t)end_ns;
+}
+
+uint32_t wt_process_call_flags(const struct wt_process *process, uint32_t flags, uint64_t return_ns)
+{
+	uint64_t stepped_ns = process->counters.budget_stepped_ns;
+
+	return stepped_ns && return_ns >= stepped_ns ? flags | WT_FLAG_UNARMED : flags;
+}
+
+bool wt_process_is_graph_unobserved(const struct wt_process *process, const struct wt_call *r)
+{
+	const struct wt_counters *c = &process->counters;
+
+	if (r->result || !(r->flags & WT_FLAG_UNARMED) || (r->flags & WT_FLAG_CAPTURE_STREAM))
+		return false;
+	if (!c->armed_ns || r->return_ns < c->armed_ns)
+		return true;
+	/* On the way down the flag comes first, and CUPTI records on for a moment. */
+	return c->budget_stepped_ns ? r->return_ns >= c->budget_stepped_ns
+	                            : c->capture == WT_CAPTURE_HOOKS_ONLY;
 }
 
 bool wt_process_is_time(const struct wt_process *process, uint64_t start_ns, uint64_t end_ns)
@@ -219,6 +247,11 @@ int wt_process_save(struct wt_process *process, const char *state)
 		err = wt_ranges_save_count(process);
 	if (!err)
 		err = wt_profiled_save_count(process);
+	if (!err && (t->graph_launches_unobserved || process->is_graph_unobserved_told)) {
+		process->is_graph_unobserved_told = true;
+		err = wt_store_run(process->run, WT_SQL_GRAPH_UNOBSERVED, "ii", process->process_id,
+		                   t->graph_launches_unobserved);
+	}
 	if (!err && !wt_process_is_sampler(process))
 		err = wt_cost_save(process, !strcmp(state, "live"));
 	if (err)
@@ -308,7 +341,8 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 	        "launches_linked, launches_linked_by_order, launches_unobserved, "
 	        "launches_unlinked, graph_launches_stored, graph_launches_failed, "
 	        "kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, "
-	        "kernels_no_time FROM proc WHERE uuid = ?1";
+	        "kernels_no_time, ifnull((SELECT launches FROM graph_unobserved g WHERE "
+	        "g.process_id = proc.process_id), 0) FROM proc WHERE uuid = ?1";
 	struct wt_tally *t = &process->tally;
 	int64_t *const fields[] = {&t->cells_torn,
 	                           &t->cells_bad,
@@ -326,7 +360,8 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 	                           &t->kernels_graph,
 	                           &t->kernels_device,
 	                           &t->kernels_cupti_only,
-	                           &t->kernels_no_time};
+	                           &t->kernels_no_time,
+	                           &t->graph_launches_unobserved};
 	const struct wt_segment_header *h = &process->mapped.header;
 	sqlite3_stmt *query = NULL;
 	int code = sqlite3_prepare_v2(process->run->db, sql, -1, &query, NULL);

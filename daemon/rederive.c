@@ -9,6 +9,7 @@
 #include "daemon/rederive_impl.h"
 #include "analysis/rollup.h"
 #include "daemon/folds.h"
+#include "daemon/ledger_sums.h"
 #include "schema/wt_rows.h"
 
 #include <errno.h>
@@ -527,6 +528,10 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		err = remove_strangers(r);
 	if (!err)
 		err = rederive_measured(r, progress, arg);
+	if (!err && wt_ledger_sums_make(db, true)) {
+		snprintf(r->run.error, sizeof(r->run.error), "%s", sqlite3_errmsg(db));
+		err = -EIO;
+	}
 	if (!err)
 		err = sign(r);
 	if (!err)

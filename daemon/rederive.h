@@ -3,7 +3,7 @@
  * `wavetap analyze` does. The code that derives is the daemon's (analysis/derive.h).
  *
  * Derived are the model's columns of `config` and `kernel_exec`, and the tables `kernel_share`,
- * `sweep` and `config_stat`. No kernel is late here: all are swept in order.
+ * `sweep` and `config_stat`, and the sums of the ledger (ledger_sums.h). No kernel is late here: all are swept in order.
  * Not touched: what was recorded; the links, since CUPTI's records of launch calls, from which
  * they follow, are not kept; and the counters of `proc`, which are the evidence for what was
  * lost and must not be made to agree with the rows.

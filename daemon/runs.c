@@ -328,6 +328,7 @@ static void forget(struct wt_run *run)
 {
 	wt_store_finalize(run);
 	wt_folds_fini(run);
+	wt_ledger_work_fini(run);
 	wt_pack_fini(run);
 	wt_shares_fini(run);
 	wt_configs_fini(run);

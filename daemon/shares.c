@@ -56,6 +56,23 @@ static int adjust_row(struct wt_run *run, const struct wt_overlap_kernel *kernel
 	return err;
 }
 
+/* For a reader, which has no process and writes nothing. */
+static int tell_share(void *arg, const struct wt_overlap_kernel *kernel,
+                      const struct wt_sweep_share *share)
+{
+	const struct wt_device_sweep *sweep = arg;
+	const struct wt_config *config = &sweep->run->configs[kernel->tag];
+	struct wt_beside beside;
+	struct wt_idle idle, more;
+
+	if (!share)
+		return -ERANGE;
+	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more, &beside))
+		return 0;
+	return sweep->run->tell_share(sweep->run->tell_share_arg, config->config_id, &more,
+	                              &beside);
+}
+
 static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
                     const struct wt_sweep_share *share)
 {
@@ -101,7 +118,8 @@ static int get_sweep(struct wt_run *run, int64_t device_id, struct wt_device_swe
 		sweep = calloc(1, sizeof(*sweep));
 		if (!sweep)
 			return -ENOMEM;
-		err = wt_overlap_create((uint32_t)sms, on_share, sweep, &sweep->overlap);
+		err = wt_overlap_create((uint32_t)sms, run->tell_share ? tell_share : on_share,
+		                        sweep, &sweep->overlap);
 		if (err) {
 			free(sweep);
 			return err;
@@ -231,6 +249,7 @@ int wt_shares_settle(struct wt_run *run)
 	int64_t until_ns = watermark_ns(run);
 	int err = 0;
 
+	run->watermark_ns = until_ns;
 	for (struct wt_device_sweep *sweep = run->sweeps; sweep && !err; sweep = sweep->next) {
 		int64_t forced_ns = INT64_MIN;
 
@@ -324,4 +343,25 @@ int wt_shares_load(struct wt_run *run)
 	}
 	sqlite3_finalize(query);
 	return err ? err : wt_store_check(run, code);
+}
+
+int wt_shares_rest(sqlite3 *db, wt_shares_tell *tell, void *arg)
+{
+	struct wt_run *run = calloc(1, sizeof(*run));
+	int err;
+
+	if (!run)
+		return -ENOMEM;
+	run->db = db;
+	run->tell_share = tell;
+	run->tell_share_arg = arg;
+	err = wt_configs_load(run);
+	if (!err)
+		err = wt_shares_load(run);
+	for (struct wt_device_sweep *sweep = run->sweeps; sweep && !err; sweep = sweep->next)
+		err = wt_overlap_settle(sweep->overlap, INT64_MAX);
+	wt_shares_fini(run);
+	wt_configs_fini(run);
+	free(run);
+	return err;
 }

@@ -161,6 +161,7 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_OWN_COST] = "INSERT OR REPLACE INTO own_cost VALUES "
                             "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_HOOK_TIME] = "INSERT OR REPLACE INTO hook_time VALUES (?,?,?,?)",
+        [WT_SQL_GRAPH_UNOBSERVED] = "INSERT OR REPLACE INTO graph_unobserved VALUES (?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

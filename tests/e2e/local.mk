@@ -24,7 +24,7 @@ e2e_tests = \
 	tests/e2e/0800-truth.sh \
 	tests/e2e/0830-gaps.sh tests/e2e/0840-shares.sh \
 	tests/e2e/0850-ranges.sh \
-	tests/e2e/0860-random.sh \
+	tests/e2e/0860-random.sh tests/e2e/0865-ledger-live.sh \
 	tests/e2e/0870-profile.sh \
 	tests/e2e/0880-late-ranks.sh \
 	tests/e2e/0970-field.sh \
