@@ -6,6 +6,6 @@ tests_bench_bench_SOURCES = tests/bench/bench.c tests/bench/bench.h tests/bench/
 	tests/bench/bench_ring.c tests/bench/stream.c tests/bench/stream.h tests/bench/stream_impl.h \
 	tests/bench/stream_step.c tests/hosts/odd.h $(synth_sources)
 tests_bench_bench_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_bench_bench_LDADD = libwtcli.a $(SQLITE_LIBS) -ldl -lm
+tests_bench_bench_LDADD = libwtcli.a libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -ldl -lm
 TESTS += tests/unit/test_bench.sh
 EXTRA_DIST += tests/bench/bench.sh tests/unit/test_bench.sh
