@@ -130,9 +130,8 @@ static size_t load_kernels(sqlite3 *db, int64_t ids[KERNELS_MAX], char ***ret_na
 /* Ids as long as nothing of a name is typed; names else. */
 static void offer_kernels(struct wanted *wanted, sqlite3 *db)
 {
-	bool is_id = !strncmp(wanted->typed, "id:", strlen(wanted->typed) < 3
-	                                                    ? strlen(wanted->typed)
-	                                                    : 3);
+	bool is_id = !strncmp(wanted->typed,
+	                      "id:", strlen(wanted->typed) < 3 ? strlen(wanted->typed) : 3);
 	int64_t ids[KERNELS_MAX];
 	char **names, id[32];
 	size_t count = load_kernels(db, ids, &names);
@@ -363,8 +362,8 @@ static void offer_operand(struct wanted *wanted, const struct wt_command *const 
 
 /* `words` are what stands after the command, the last one the one to complete. */
 static void complete_command(struct wanted *wanted, const struct wt_command *const *commands,
-                             size_t command_count, const struct wt_command *command,
-                             int word_count, char **words)
+                             size_t command_count, const struct wt_command *command, int word_count,
+                             char **words)
 {
 	const struct wt_option *pending = NULL;
 	const char *last = words[word_count - 1], *run = NULL, *value;
@@ -380,11 +379,9 @@ static void complete_command(struct wanted *wanted, const struct wt_command *con
 			is_behind_options = !strcmp(words[i], "--");
 			option = is_behind_options ? NULL : option_of(command, words[i], &value);
 			pending = option && !value ? option : NULL;
-			if (!option && !is_behind_options &&
-			    (words[i][0] != '-' || !words[i][1])) {
+			if (!option && !is_behind_options && (words[i][0] != '-' || !words[i][1])) {
 				operands++;
-				is_behind_options =
-				        command->flags & WT_COMMAND_STOPS_AT_OPERAND;
+				is_behind_options = command->flags & WT_COMMAND_STOPS_AT_OPERAND;
 			}
 		} else if (!option) {
 			operands++;

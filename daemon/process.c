@@ -22,21 +22,17 @@ static int output_kernel(void *arg, const struct wt_linker_kernel *kernel, enum 
                          uint64_t seq, bool is_graph_call)
 {
 	struct wt_process *process = arg;
-	const struct wt_rows *rows = &process->run->rows[WT_ROWS_EXEC];
-	int err = 0;
+	int64_t launch_seq = how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq;
 
 	if (how == WT_LINK_NO_CALL)
 		process->tally.kernels_cupti_only++;
 	else if (is_graph_call && !kernel->is_graph_node)
 		process->tally.kernels_graph++;
-	if (rows->count && kernel->exec_id >= rows->values[0][0])
-		err = wt_rows_write(process->run, WT_ROWS_EXEC);
-	if (err)
-		return err;
 	/* launch_seq counts graph launches where there is a graph id, and launch calls where not. */
-	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "inii", kernel->exec_id,
-	                    how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq, (int64_t)how,
-	                    (int64_t)is_graph_call);
+	if (wt_batch_link(process->run, kernel->exec_id, launch_seq, how, is_graph_call))
+		return 0;
+	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "inii", kernel->exec_id, launch_seq,
+	                    (int64_t)how, (int64_t)is_graph_call);
 }
 
 static int64_t *class_counter(struct wt_tally *tally, enum wt_launch_class class)
@@ -483,6 +479,7 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 	if (!err)
 		err = wt_linker_restore_start(process->linker, low_seq);
 	process->seq_end = low_seq;
+	process->packed_seq = -1;
 	if (!err && !is_new)
 		err = wt_process_restore_links(process, now_ns);
 	if (!err && !is_new)
@@ -547,7 +544,8 @@ void wt_process_unload(struct wt_process *process)
 	process->devices_read = 0;
 	process->process_id = 0;
 	process->cursor[0] = process->cursor[1] = 0;
-	process->seq_end = 0;
+	process->seq_end = process->last_entry_ns = 0;
+	process->packed_seq = -1;
 	process->first_ns = process->last_ns = 0;
 	process->hole_since_ns = process->device_since_ns = 0;
 	memset(&process->tally, 0, sizeof(process->tally));

@@ -383,11 +383,7 @@ static wtcupti_result switch_on(bool is_late)
 	/* Contexts and devices that exist already are only reported on demand. */
 	enable_kind(WTCUPTI_KIND_CONTEXT, is_late);
 	enable_kind(WTCUPTI_KIND_DEVICE, is_late);
-	if (is_late) {
-		wt_cupti_switch_kind_down(WTCUPTI_KIND_DRIVER);
-		wt_cupti_switch_kind_down(WTCUPTI_KIND_RUNTIME);
-	}
-	wt_cupti_switch_launch_calls(1);
+	wt_cupti_begin_launch_calls(is_late);
 	return WTCUPTI_SUCCESS;
 }
 

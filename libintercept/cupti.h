@@ -157,6 +157,9 @@ wtcupti_result wt_cupti_switch_other_calls(int kind, uint8_t enable);
 void wt_cupti_switch_launch_calls(uint8_t enable);
 void wt_cupti_switch_launch_calls_of(int kind, uint8_t enable);
 
+/* The same from the start, which is another matter where a context is there already. */
+void wt_cupti_begin_launch_calls(bool is_late);
+
 /* The whole kind on and then all calls but ours off: for a process that has a context already. */
 void wt_cupti_switch_kind_down(int kind);
 
