@@ -95,6 +95,8 @@ static bool is_of_later_version(const struct wt_check *check, const char *name)
 	};
 	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
+	if (!check->has_chunks && !strcmp(name, "chunk"))
+		return true;
 	if (!check->has_classes && !strcmp(name, "sm_bucket"))
 		return true;
 	for (size_t i = 0; !check->has_measured && i < count; i++)
@@ -115,7 +117,10 @@ static bool is_of_measuring(const char *table)
 	return false;
 }
 
-/* Files made before ranges, or wavetap's own cost, were recorded have nothing of them. */
+/*
+ * Files made before ranges, or wavetap's own cost, were recorded, or gaps were summed, have nothing
+ * of them.
+ */
 static bool is_added_later(sqlite3 *db, const char *name)
 {
 	bool is_of_cost =
@@ -124,6 +129,15 @@ static bool is_added_later(sqlite3 *db, const char *name)
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (!strcmp(name, "graph_unobserved"))
+		return !wt_db_int(
+		        db, "SELECT count(*) FROM sqlite_schema WHERE name = 'graph_unobserved'",
+		        1);
+	if (!strncmp(name, "ledger_", 7))
+		return !wt_db_int(db,
+		                  "SELECT count(*) FROM sqlite_schema WHERE name LIKE "
+		                  "'ledger\\_%' ESCAPE '\\'",
+		                  1);
 	if (is_of_cost)
 		return !wt_db_int(db,
 		                  "SELECT count(*) FROM sqlite_schema WHERE name IN ('own_cost', "
@@ -272,7 +286,7 @@ static int check_query(struct wt_check *check, const struct wt_check_query *quer
 typedef int check_fn(struct wt_check *check);
 static check_fn *const checks[] = {check_integrity,  check_schema,   check_text,
                                    wt_check_kernels, wt_check_calls, wt_check_samples,
-                                   wt_check_bounds};
+                                   wt_check_ledger,  wt_check_bounds};
 #define CHECK_COUNT ((int)(sizeof(checks) / sizeof(checks[0])))
 
 int wt_check_count(void)
@@ -322,6 +336,7 @@ int wt_check_run(struct wt_check *check)
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
 	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->has_classes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
+	check->has_chunks = wt_db_int(check->db, "PRAGMA user_version", 0) > 4;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

@@ -4,7 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
-	cli/bounds.h cli/check.c cli/check.h cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
+	cli/bounds.h cli/check.c cli/check.h cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/complete.c cli/complete.h \
 	cli/copy_db.c cli/copy_db.h \
@@ -15,9 +15,8 @@ wavetap_SOURCES = \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
 	cli/diagnose_idle.c cli/diagnose_kernels.c cli/diagnose_measured.c \
 	cli/diagnose_steps.c cli/diagnose_steps.h \
-	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
+	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/ledger_whole.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
-	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/gpu_state.c cli/gpu_state.h \
 	cli/out_file.c cli/out_file.h \
