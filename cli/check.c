@@ -95,6 +95,8 @@ static bool is_of_later_version(const struct wt_check *check, const char *name)
 	};
 	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
+	if (!check->has_chunks && !strcmp(name, "chunk"))
+		return true;
 	if (!check->has_classes && !strcmp(name, "sm_bucket"))
 		return true;
 	for (size_t i = 0; !check->has_measured && i < count; i++)
@@ -127,6 +129,10 @@ static bool is_added_later(sqlite3 *db, const char *name)
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (!strcmp(name, "graph_unobserved"))
+		return !wt_db_int(
+		        db, "SELECT count(*) FROM sqlite_schema WHERE name = 'graph_unobserved'",
+		        1);
 	if (!strncmp(name, "ledger_", 7))
 		return !wt_db_int(db,
 		                  "SELECT count(*) FROM sqlite_schema WHERE name LIKE "
@@ -330,6 +336,7 @@ int wt_check_run(struct wt_check *check)
 	check->has_shares = wt_db_int(check->db, "PRAGMA user_version", 0) > 1;
 	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->has_classes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
+	check->has_chunks = wt_db_int(check->db, "PRAGMA user_version", 0) > 4;
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

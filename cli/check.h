@@ -34,6 +34,7 @@ struct wt_check {
 	bool has_shares; /* 2 or later: kernel_share, sweep, comm_sm_ns */
 	bool has_measured; /* 3 or later: alone_ns, beside_ns, tables of samples and `measured` */
 	bool has_classes; /* 4 or later: issue slots, waves of classes, extremes of sm_bucket */
+	bool has_chunks; /* 5 or later */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);
 	void *progress_arg;

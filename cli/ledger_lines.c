@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/json_run.h"
 #include "cli/ledger_lines.h"
 #include "cli/measured.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 
 static const char needs_measurement[] = "needs a measurement";

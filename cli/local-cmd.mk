@@ -35,7 +35,7 @@ wavetap_SOURCES = \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
-	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_print.c cli/show_print.h \
+	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_curve.c cli/show_print.c cli/show_print.h \
 	cli/sim_draw.c \
 	cli/sim_gpu.c \
 	cli/sim_json.c \
@@ -52,7 +52,8 @@ wavetap_SOURCES = \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
-	cli/top_cells.c cli/top_cells.h cli/top_columns.c cli/top_columns.h \
+	cli/json_run.c cli/json_run.h \
+	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \

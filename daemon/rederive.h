@@ -46,4 +46,10 @@ typedef int (*wt_rederive_progress)(void *arg, int64_t kernels_done);
 int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
                 struct wt_rederived *ret_rederived, char error[WT_DB_ERROR_BYTES]);
 
+/*
+ * Afterwards, on the same connection and outside of a transaction: packs what wt_rederive() has unpacked, as
+ * at the end of a run. Nobody else writes to the file. What can't be packed stays. 0 or -errno.
+ */
+int wt_pack_file(sqlite3 *db, char error[WT_DB_ERROR_BYTES]);
+
 #endif /* WT_REDERIVE_H */

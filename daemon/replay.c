@@ -413,6 +413,9 @@ int wt_replay_finish(struct wt_replay *replay, char why[WT_REPLAY_WHY_BYTES])
 		err = wt_folds_step(replay->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
 	if (err)
 		return store_failed(replay, err, why);
+	has_more = true;
+	while (!wt_pack_is_done(replay->run))
+		wt_pack_step(replay->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
 	wt_folds_fini(replay->run);
 	err = wt_ledger_sums_make(replay->run->db, false);
 	if (err)

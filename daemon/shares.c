@@ -90,10 +90,11 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 	if (!wt_derive_share(&run->configs[kernel->tag].sweep, kernel, share, &idle, &more,
 	                     &beside))
 		return 0;
-	err = wt_rows_add(run, WT_ROWS_SHARE,
-	                  (const int64_t[]){kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns,
-	                                    idle.wave_max_sm_ns, idle.unjudged_sm_ns,
-	                                    idle.comm_sm_ns, share->alone_ns, share->active_sm_ns});
+	err = wt_batch_add(run, WT_BATCH_SHARE,
+	                   (const int64_t[]){kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns,
+	                                     idle.wave_max_sm_ns, idle.unjudged_sm_ns,
+	                                     idle.comm_sm_ns, share->alone_ns, share->active_sm_ns,
+	                                     kernel->owner, sweep->device_id});
 	if (err)
 		return err;
 	process = find_loaded(run, kernel->owner);
@@ -262,7 +263,7 @@ int wt_shares_settle(struct wt_run *run)
 			err = save(run, sweep);
 	}
 	if (!err)
-		err = wt_rows_write(run, WT_ROWS_SHARE);
+		err = wt_batch_write(run, WT_BATCH_SHARE);
 	for (struct wt_process *at = run->loaded; at && !err; at = at->next_loaded)
 		err = wt_process_stat_flush(at);
 	return err;
@@ -276,7 +277,7 @@ static int restore_kernels(struct wt_run *run, struct wt_device_sweep *sweep, in
 {
 	static const char sql[] =
 	        "SELECT e.exec_id, e.process_id, e.config_id, e.graph_id IS NOT NULL, e.start_ns, "
-	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_exec e JOIN config c "
+	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_row e JOIN config c "
 	        "USING (config_id) WHERE e.exec_id >= ?1 AND c.device_id = ?2 "
 	        "AND e.end_ns > e.start_ns ORDER BY e.exec_id";
 	struct wt_map config_of = {0};

@@ -6,7 +6,7 @@
 -- user_version. The data dictionary is doc/run-file.md: it moves with this file.
 
 PRAGMA application_id = 0x57544150; -- "WTAP"
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 
 -- Facts about the run: run_id, run_key, place, name, created_ns, hostname, wavetap_version.
 CREATE TABLE meta (
@@ -264,6 +264,25 @@ CREATE TABLE api_call (
   result     INTEGER NOT NULL,
   flags      INTEGER NOT NULL
 ) STRICT;
+
+-- Packed rows: most rows of kernel_exec (kind 1), launch_call (2), api_call (3) and kernel_share (4) lie
+-- here, compressed; those tables have the rest, and the views that use them see no more. `wavetap
+-- export --format sqlite` gives a file with all rows in their tables. Data: doc/run-file.md.
+CREATE TABLE IF NOT EXISTS chunk (
+  chunk_id   INTEGER PRIMARY KEY,
+  kind       INTEGER NOT NULL,
+  process_id INTEGER NOT NULL,             -- of all its rows
+  device_id  INTEGER,                      -- kinds 1 and 4: of all its rows; else NULL
+  first_id   INTEGER NOT NULL,             -- exec_id, seq or call_id: ascending in a chunk, and in the
+  last_id    INTEGER NOT NULL,             -- chunks of one kind, process and device: no two overlap
+  row_count  INTEGER NOT NULL,
+  start_ns   INTEGER,                      -- least of all times of the rows; NULL: none has any
+  end_ns     INTEGER,                      -- greatest
+  configs    BLOB,                         -- kind 1: which config_id are in it; NULL: not said
+  data       BLOB NOT NULL                 -- with its own checksum
+) STRICT;
+CREATE INDEX IF NOT EXISTS chunk_find
+  ON chunk (kind, process_id, device_id, first_id);
 
 -- Numbers and names of hooked entries.
 CREATE TABLE api (
@@ -567,6 +586,12 @@ CREATE TABLE IF NOT EXISTS hook_time (
   launches   INTEGER NOT NULL,
   PRIMARY KEY (process_id, low_ns)
 ) STRICT, WITHOUT ROWID;
+
+-- Graph launches of a process that CUPTI did not record: how many kernels they ran is in no count. No row: 0.
+CREATE TABLE IF NOT EXISTS graph_unobserved (
+  process_id INTEGER PRIMARY KEY,
+  launches   INTEGER NOT NULL
+) STRICT;
 
 -- ------------------------------------------------------------------ views
 

@@ -379,6 +379,10 @@ static int open_write(const char *path, bool create, bool is_private, sqlite3 **
 		if (!create)
 			err = check_identity(db, path, error);
 		if (!err) {
+			/* Before anything is in it, or it stays off: room that chunks leave is given back. */
+			if (create)
+				sqlite3_exec(db, "PRAGMA auto_vacuum=INCREMENTAL", NULL, NULL,
+				             NULL);
 			is_wal = !is_private && set_journal(db, path);
 			if (is_private)
 				sqlite3_exec(db, "PRAGMA journal_mode=OFF", NULL, NULL, NULL);

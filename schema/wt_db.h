@@ -16,8 +16,8 @@
 
 #define WT_DB_APPLICATION_ID 0x57544150 /* "WTAP" */
 /* 1: no kernel_share, no sweep, no config_stat.comm_sm_ns. 2: no alone_ns, no beside_ns.
- * 3: no sums of the least and most active SM, no issue slots */
-#define WT_DB_VERSION 4
+ * 3: no sums of the least and most active SM, no issue slots. 4: no chunks */
+#define WT_DB_VERSION 5
 #define WT_DB_LATEST_KERNEL_NS INT64_C(1000000000) /* of `latest`: at least this much */
 #define WT_DB_BUSY_MS 2000
 #define WT_DB_ERROR_BYTES 512

@@ -11,6 +11,7 @@ if WT_PROGRAMS
 TESTS += tests/unit/test_valgrind.sh tests/unit/test_daemon_start.sh tests/unit/test_hazards.sh
 include tests/e2e/local.mk
 include tests/fuzz/local.mk
+include tests/bench/local.mk
 
 # The ledger of random programs, against an account of each nanosecond.
 account = tests/unit/account.c tests/unit/account.h
@@ -39,6 +40,6 @@ check_PROGRAMS += tests/unit/test_bad_input
 TESTS += tests/unit/test_bad_input
 tests_unit_test_bad_input_SOURCES = tests/unit/test_bad_input.c $(synth_sources)
 tests_unit_test_bad_input_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_test_bad_input_LDADD = $(SQLITE_LIBS) -lm
+tests_unit_test_bad_input_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 endif
 include tests/data/local.mk
