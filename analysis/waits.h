@@ -32,8 +32,8 @@
 #define WT_WAITS_APART_PERCENT_MAX 1
 #define WT_WAITS_NOBODY UINT32_MAX
 /*
- * From so many on, the ends of collectives say how well the clocks of the devices agree, which is no matter of
- * the CPU's clock; they are not trusted below this.
+ * From so many collectives on, their ends say how well the clocks of the devices agree, whatever the error
+ * of the CPU's clock is; but no error below the second is believed.
  */
 #define WT_WAITS_ENDS_MIN 16
 #define WT_WAITS_ERROR_LEAST_NS 2000
@@ -48,11 +48,12 @@ struct wt_wait {
 };
 
 struct wt_waits {
-	int64_t collectives; /* each of all members; last start in the window */
+	int64_t collectives; /* each of all members, its last start in the window; apart included */
 	int64_t apart; /* of these, not at the same time: nobody waits in them */
 	/* The median of last end less first end: what the clocks of the devices differ by, at most. */
 	int64_t ends_apart_ns;
-	int64_t error_ns; /* the greater of that and what was given, that at most ..ERROR_LEAST_NS */
+	/* What was given, with ..ENDS_MIN ends at most ..ERROR_LEAST_NS; or ends_apart_ns, if that is greater. */
+	int64_t error_ns;
 	const char *reason; /* why it is not known who waits; static text, or NULL */
 };
 
@@ -79,16 +80,17 @@ struct wt_late_query {
 	const int64_t (*spent_ns)[WT_LATE_MAX];
 };
 
-/* Of one member, over the steps in which the others waited most for it. */
+/* Of one member, over the steps in which the others waited more for it than for anybody else. */
 struct wt_late {
 	int64_t steps;
 	int64_t late_ns; /* what the others waited for it in these, on the mean of the others */
-	int64_t excess_ns[WT_LATE_MAX]; /* may be negative: it had less of it than the others */
-	int64_t error_ns
-	        [WT_LATE_MAX]; /* of these, 95 of 100 are within; < 0: not known, too few steps */
+	int64_t excess_ns[WT_LATE_MAX]; /* summed; negative: it had less of it than the others */
+	/* Of these sums: 95 of 100 are within. < 0: not known, in fewer than ..ERROR_STEPS_MIN steps. */
+	int64_t error_ns[WT_LATE_MAX];
 	int cause; /* the greatest excess beyond its error; -1: there is none */
 };
 
+/* Without another member, or a step in which it was the latest: steps is 0, cause -1. */
 void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_late *ret_late);
 
 /* "host", ..., "copy_pageable", "kernels": static text, also in JSON. */

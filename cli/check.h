@@ -3,9 +3,10 @@
  *
  *	check.c       the order of the checks; SQLite's own, the schema, text
  *	check_sql.c   checks that are one query: references, times, books
- *	check_samples.c  samples: chunks, and what they sum to
- *	check_measured.c  measured numbers: can they be?
  *	check_rows.c  one pass over the kernels and one over the calls: counters, rollups, order
+ *	check_ledger.c    the sums of the ledger, against the rows
+ *	check_samples.c   samples: chunks, and what they sum to
+ *	check_measured.c  measured numbers: can they be? (bounds.h)
  *
  * All of it reads within one transaction, so that a file that is being written is seen as it was
  * at one instant. Single-threaded; blocks on the disk.
@@ -29,9 +30,11 @@ struct wt_check_problem {
 struct wt_check {
 	sqlite3 *db;
 	bool is_live; /* some process is still being recorded */
-	bool has_measured; /* of version 3 or later: alone_ns, beside_ns, `measured` */
-	bool has_classes; /* of version 4 or later: issue slots, waves of classes, the last of sm_bucket */
-	bool has_shares; /* the file is of version 2 or later: kernel_share, sweep, comm_sm_ns */
+	/* By the version of the file, set by wt_check_run(): what an older one lacks is not asked for. */
+	bool has_shares; /* 2 or later: kernel_share, sweep, comm_sm_ns */
+	bool has_measured; /* 3 or later: alone_ns, beside_ns, tables of samples and `measured` */
+	bool has_classes; /* 4 or later: issue slots, waves of classes, extremes of sm_bucket */
+	bool has_chunks; /* 5 or later: chunk */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);
 	void *progress_arg;
@@ -56,6 +59,7 @@ void wt_check_fini(struct wt_check *check);
 
 /* ---- between the files */
 
+/* A problem: `count` rows of `table` ("": the file) are what the text says. 0 or -ENOMEM. */
 int wt_check_add(struct wt_check *check, const char *name, const char *table, int64_t count,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -77,8 +81,11 @@ extern const int wt_check_query_count;
 	"max(realtime_ns - monotonic_ns - bracket_ns) - min(realtime_ns - monotonic_ns + "         \
 	"bracket_ns) > 10000"
 
+/* One check each, of several things; 0, or as wt_check_run(). */
 int wt_check_kernels(struct wt_check *check);
 int wt_check_calls(struct wt_check *check);
+int wt_check_ledger(struct wt_check *check);
+int wt_check_chunks(struct wt_check *check);
 int wt_check_samples(struct wt_check *check);
 int wt_check_bounds(struct wt_check *check);
 

@@ -4,6 +4,7 @@
  * Each gives (rows that are wrong, the first of them). Rows of processes that are still recorded
  * are judged only by what holds at any time (doc/run-file.md, "loss").
  */
+#include "cli/bounds.h"
 #include "cli/check.h"
 
 /* A row whose `column` is in no row of `target`. */
@@ -53,7 +54,10 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(config, config_id, device_id, gpu),
         REFERENCE(kernel_exec, exec_id, config_id, config),
         REFERENCE(kernel_exec, exec_id, process_id, proc),
-        REFERENCE(kernel_share, exec_id, exec_id, kernel_exec),
+        {"references", "kernel_share", "exec_id is in no row of kernel_exec",
+         "SELECT count(*), 'exec_id ' || min(exec_id) FROM share_row s LEFT JOIN kernel_row e "
+         "USING "
+         "(exec_id) WHERE e.exec_id IS NULL"},
         REFERENCE(sweep, device_id, device_id, gpu),
         REFERENCE(launch_call, seq, process_id, proc),
         REFERENCE(launch_call, seq, api, api),
@@ -85,11 +89,12 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(profile_count, process_id, process_id, proc),
         REFERENCE(own_cost, process_id, process_id, proc),
         REFERENCE(hook_time, low_ns, process_id, proc),
+        REFERENCE(graph_unobserved, process_id, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e LEFT JOIN " GRAPH_LAUNCHES
-         " WHERE launch_seq IS NOT NULL AND g.s IS NULL AND NOT (graph_id IS NULL AND EXISTS "
-         "(SELECT 1 FROM launch_call l WHERE l.process_id = e.process_id AND l.seq = "
-         "e.launch_seq))"},
+         " LEFT JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq "
+         "WHERE launch_seq IS NOT NULL AND g.s IS NULL AND (graph_id IS NOT NULL OR l.seq IS "
+         "NULL)"},
         {"references", "kernel_exec", "a link without its launch_seq, or the other way round",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec "
          "WHERE (link IN (1, 2)) <> (launch_seq IS NOT NULL) OR link NOT BETWEEN 0 AND 4"},
@@ -170,6 +175,19 @@ const struct wt_check_query wt_check_queries[] = {
          "SELECT count(*), 'process_id ' || min(process_id) FROM proc LEFT JOIN (SELECT "
          "process_id, count(*) AS n FROM profile_launch GROUP BY 1) USING (process_id) LEFT JOIN "
          "profile_count USING (process_id) WHERE ifnull(n, 0) <> ifnull(stored, 0)"},
+        {"measured", "own_cost", "a number that can't be: negative, or beyond its process",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM own_cost c JOIN proc p USING "
+         "(process_id) WHERE " WT_BOUND_NO_OWN_COST},
+        {"measured", "hook_time", "times or a number of launches that can't be",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM hook_time h "
+         "WHERE " WT_BOUND_NO_HOOK_TIME},
+        {"books", "graph_unobserved", "more graph launches than there were",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM graph_unobserved JOIN proc USING "
+         "(process_id) WHERE launches NOT BETWEEN 0 AND graph_launches_stored - "
+         "graph_launches_failed"},
+        {"books", "hook_time", "of a process without own cost",
+         "SELECT count(DISTINCT process_id), 'process_id ' || min(process_id) FROM hook_time "
+         "WHERE process_id NOT IN (SELECT process_id FROM own_cost)"},
         {"books", "own_cost", "timed launches and their histogram differ",
          "SELECT count(*), 'process_id ' || min(process_id) FROM own_cost LEFT JOIN (SELECT "
          "process_id, sum(launches) AS n FROM hook_time GROUP BY 1) USING (process_id) WHERE "

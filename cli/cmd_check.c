@@ -16,10 +16,10 @@
 #include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
-#include "cli/top_json.h"
 #include "cli/wrap.h"
 #include "schema/wt_paths.h"
 
@@ -101,10 +101,11 @@ static void print_text(struct checker *checker, const struct wt_db_run_file *run
 	wt_phrase_end(&line);
 	for (size_t i = 0; i < check->count; i++) {
 		const struct wt_check_problem *p = &check->problems[i];
+		char left[sizeof(p->table) + WT_TEXT_NUMBER_BYTES + 40];
 
-		printf("  %-10s  %-12s  %5s  ", p->check, p->table[0] ? p->table : "-",
-		       wt_text_count(number, p->count));
-		wt_wrap_print(stdout, p->text, TEXT_COLUMN, &checker->terminal);
+		snprintf(left, sizeof(left), "  %-10s  %-12s  %5s", p->check,
+		         p->table[0] ? p->table : "-", wt_text_count(number, p->count));
+		wt_wrap_beside(stdout, left, p->text, TEXT_COLUMN, &checker->terminal);
 	}
 }
 

@@ -16,13 +16,13 @@
 #include "analysis/interval.h"
 #include "cli/cli.h"
 #include "cli/copy_names.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 
 enum copies_by { BY_EXPOSED, BY_BYTES };
@@ -43,7 +43,8 @@ static const struct wt_choice by_choices[] = {
 static const struct wt_option copies_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct copies_values, by), by_choices,
          "what to rank by"},
-        WT_SELECT_OPTIONS(struct copies_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct copies_values, select),
+        WT_SELECT_REFUSED_OPTION(struct copies_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct copies_values, is_csv), NULL,
@@ -245,12 +246,12 @@ static int read_devices(sqlite3 *db, struct copies *copies)
 /* In one read transaction, or that of the selection. 0 or -errno. */
 static int load(sqlite3 *db, struct copies *copies)
 {
-	int rc = sqlite3_exec(db, "SAVEPOINT copies", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT copies", NULL, NULL, NULL));
 
 	if (!rc)
 		rc = read_devices(db, copies);
 	if (rc == -EIO)
-		snprintf(copies->problem, sizeof(copies->problem), "%s", sqlite3_errmsg(db));
+		snprintf(copies->problem, sizeof(copies->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE copies", NULL, NULL, NULL);
 	return rc;
 }
@@ -258,15 +259,15 @@ static int load(sqlite3 *db, struct copies *copies)
 /* ---- output */
 
 static const struct wt_table_column columns[] = {
-        {"device_id", "DEV", WT_TABLE_RIGHT, 0, 0, 0},
+        {"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"direction", "WHAT", WT_TABLE_LEFT, 0, 6, 0},
         {"memory", "MEMORY", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 8, 0},
-        {"copies", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"copies", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
         {"bytes", "BYTES", WT_TABLE_RIGHT, 0, 0, 0},
-        {"time_ns", "TIME", WT_TABLE_RIGHT, 0, 0, 0},
-        {"bytes_per_second", "GB/S", WT_TABLE_RIGHT, 0, 0, 0},
+        {"time_ns", "TIME", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"bytes_per_second", "GB/S", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"exposed_ns", "EXPOSED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"hidden", "HIDDEN%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"hidden", "HIDDEN%", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
 };
 
 static int compare(const void *left, const void *right, void *context)

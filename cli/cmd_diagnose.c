@@ -36,7 +36,8 @@ static const struct wt_option diagnose_options[] = {
          "idle time between two graph launches that is a break (default: 12.8us)"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, limit), NULL,
          "findings to show, 0 for all (default: 8, all with --json)"},
-        WT_SELECT_OPTIONS(struct diagnose_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct diagnose_values, select),
+        WT_SELECT_REFUSED_OPTION(struct diagnose_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct diagnose_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         WT_SELECT_ALL_OPTION(struct diagnose_values, select),
@@ -116,14 +117,26 @@ static void print_left(const struct wt_text_terminal *terminal,
 	struct wt_phrase line;
 
 	fputs("\nleft in peace:\n", stdout);
+	wt_phrase_init(&line, stdout, terminal);
 	for (size_t i = 0; i < diagnosis->left_count; i++) {
-		const struct wt_left *left = &diagnosis->left[i];
-		char percent[WT_TEXT_NUMBER_BYTES];
+		bool is_told = false;
 
-		wt_text_percent(percent, left->kernel_sm_ns, diagnosis->total_sm_ns);
-		wt_phrase_init(&line, stdout, terminal);
-		wt_phrase_words(&line, 9, "   %s%%  %s: %s", percent, left->kernel, left->reason);
+		for (size_t k = 0; k < i; k++)
+			is_told |= !strcmp(diagnosis->left[k].reason, diagnosis->left[i].reason);
+		if (is_told)
+			continue;
+		wt_phrase_words(&line, 3, "   %s:", diagnosis->left[i].reason);
 		wt_phrase_end(&line);
+		for (size_t k = i; k < diagnosis->left_count; k++) {
+			const struct wt_left *left = &diagnosis->left[k];
+			char percent[WT_TEXT_NUMBER_BYTES];
+
+			if (strcmp(left->reason, diagnosis->left[i].reason) != 0)
+				continue;
+			wt_text_percent(percent, left->kernel_sm_ns, diagnosis->total_sm_ns);
+			wt_phrase_words(&line, 9, "     %4s%%  %s", percent, left->kernel);
+			wt_phrase_end(&line);
+		}
 	}
 }
 

@@ -11,12 +11,14 @@
 
 #include "cli/cli.h"
 #include "cli/copy_db.h"
+#include "cli/expand_rows.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/out_file.h"
 #include "cli/progress.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
-#include "cli/top_json.h"
 
 enum export_format { FORMAT_BY_NAME, FORMAT_SQLITE, FORMAT_CSV, FORMAT_JSON };
 
@@ -182,7 +184,7 @@ static int put_rows(struct export *export, FILE *out, int *ret_error)
 
 static int sql_failed(const struct wt_run_file *run)
 {
-	wt_cli_error("%s: %s", run->info.path, sqlite3_errmsg(run->db));
+	wt_cli_error("%s: %s", run->info.path, wt_report_problem(run->db));
 	return WT_EXIT_FAILED;
 }
 
@@ -244,6 +246,8 @@ static int export_to_file(struct export *export)
 	code = export->format == FORMAT_SQLITE
 	               ? wt_copy_db(export->run, file.temporary, values->output, "export")
 	               : export_rows(export, file.temporary);
+	if (!code && export->format == FORMAT_SQLITE)
+		code = wt_expand_rows(file.temporary, values->output, "export");
 	if (code) {
 		wt_out_file_abort(&file);
 		return code;

@@ -51,7 +51,9 @@ static const struct wt_option gaps_options[] = {
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_csv), NULL, "rows as CSV"},
-        WT_SELECT_OPTIONS(struct gaps_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct gaps_values, select),
+        WT_SELECT_KERNEL_OPTION(struct gaps_values, select,
+                                "only gaps before kernels whose name, short or whole, matches"),
         WT_SELECT_ALL_OPTION(struct gaps_values, select),
         WT_RUN_OPTION(struct gaps_values, run),
         {0},
@@ -62,19 +64,20 @@ static const struct wt_table_column cause_columns[] = {
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},
         {"gap_share", "GAPS%", WT_TABLE_RIGHT, 0, 6, 0},
         {"gap_sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},
-        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},
+        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE | WT_TABLE_WRAPS | WT_TABLE_DROP(1), 16,
+         0},
 };
 
 static const struct wt_table_column kernel_columns[] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 5, 0},
         {"gap_sm_ns", "TIME", WT_TABLE_RIGHT, 0, 6, 0},
-        {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
-        {"gaps", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"gaps", "GAPS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
-        {"main_cause_sm_ns", "OF IT", WT_TABLE_RIGHT, 0, 0, 0},
+        {"main_cause_sm_ns", "OF IT", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
         WT_GAP_CAUSE_COLUMNS,
-        {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
+        {"kernel", "BEFORE KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE | WT_TABLE_DROP(9), 16, 0},
 };
 
 /* Sums over the devices, or over the gaps before selected kernels. */
@@ -197,7 +200,7 @@ static struct wt_table *cause_table(const struct sums *sums, const struct wt_top
 	for (int i = 0; table && i < WT_GAP_CAUSE_MAX; i++) {
 		double sm_ns = (double)order[i].sm_ns;
 
-		wt_table_row(table, 0);
+		wt_table_row(table, order[i].sm_ns ? 0 : WT_TABLE_ROW_NO_TEXT);
 		wt_table_add_string(table, wt_gap_cause_name(order[i].cause), NULL);
 		wt_table_add_double(table, sm_ns / sums->total_sm_ns, 9,
 		                    wt_text_percent(a, sm_ns, sums->total_sm_ns));
@@ -415,7 +418,7 @@ static int load_and_print(const struct gaps_values *values, struct wt_select *se
 		rc = wt_gap_calls_finish(&calls, view.run.db);
 	if (rc) {
 		wt_cli_error("%s: %s", view.run.info.path,
-		             rc == -EIO ? sqlite3_errmsg(view.run.db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(view.run.db) : strerror(-rc));
 		code = WT_EXIT_FAILED;
 	}
 	if (!code)

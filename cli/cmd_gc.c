@@ -12,8 +12,8 @@
 #include "cli/cli.h"
 #include "cli/gc.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/run_file.h"
-#include "cli/top_json.h"
 #include "cli/wrap.h"
 
 #define TEXT_COLUMN 25 /* of names and reasons */
@@ -106,12 +106,13 @@ static void print_text(const struct wt_gc *gc)
 		const struct wt_gc_item *item = &gc->items[i];
 		const char *slash = strrchr(item->path, '/');
 		char text[sizeof(item->path) + sizeof(item->reason) + 4];
+		char left[WT_TEXT_NUMBER_BYTES + 40];
 
-		printf("%-12s  %9s  ", action_word(gc, item->action),
-		       wt_text_bytes(number, (uint64_t)item->bytes));
+		snprintf(left, sizeof(left), "%-12s  %9s", action_word(gc, item->action),
+		         wt_text_bytes(number, (uint64_t)item->bytes));
 		snprintf(text, sizeof(text), "%s: %s", slash ? slash + 1 : item->path,
 		         item->reason);
-		wt_wrap_print(stdout, text, TEXT_COLUMN, &terminal);
+		wt_wrap_beside(stdout, left, text, TEXT_COLUMN, &terminal);
 	}
 	if (files)
 		printf("%s %" PRId64 " file%s, %s\n", gc->is_dry_run ? "would remove" : "removed",

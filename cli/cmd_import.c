@@ -17,13 +17,14 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/out_file.h"
 #include "cli/phrase.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 #include "daemon/daemon.h"
 #include "daemon/replay.h"
@@ -151,7 +152,7 @@ static int read_result(struct import *import)
 	if (!rc)
 		rc = wt_report_load_losses(db, &import->report);
 	if (rc)
-		wt_cli_error("%s: %s", import->path, sqlite3_errmsg(db));
+		wt_cli_error("%s: %s", import->path, wt_report_problem(db));
 	return rc ? WT_EXIT_FAILED : WT_EXIT_FINE;
 }
 

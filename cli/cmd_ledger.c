@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/ledger_lines.h"
 #include "cli/measured.h"
+#include "cli/phrase.h"
 #include "cli/select.h"
 #include "cli/sm_activity.h"
 #include "cli/table.h"
@@ -22,7 +23,8 @@ struct ledger_values {
 };
 
 static const struct wt_option ledger_options[] = {
-        WT_SELECT_OPTIONS(struct ledger_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct ledger_values, select),
+        WT_SELECT_REFUSED_OPTION(struct ledger_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct ledger_values, is_csv), NULL,
@@ -33,20 +35,23 @@ static const struct wt_option ledger_options[] = {
 };
 
 /* Without a measurement there is no evidence to tell apart, and the column is for programs alone. */
+/* What a line means, or why it is not known: whole, in as many lines as it takes. */
+#define MEANING (WT_TABLE_FLEXIBLE | WT_TABLE_WRAPS | WT_TABLE_DROP(1))
 #define COLUMNS(evidence_flags)                                                                    \
 	{                                                                                          \
 		{"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                      \
 		        {"line", "WHERE", WT_TABLE_LEFT, 0, 14, 0},                                \
 		        {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},                                \
 		        {"sm_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},                                \
-		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, 0, 0, 0},                         \
+		        {"max_sm_ns", "AT MOST", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},          \
 		        {"is_part", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},                   \
 		        {"evidence", "EVIDENCE", WT_TABLE_LEFT, evidence_flags, 0, 0},             \
-		        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 10, 0},                  \
+		        {"meaning", "", WT_TABLE_LEFT, MEANING, 16, 0},                            \
 	}
 static const struct wt_table_column columns[] = COLUMNS(WT_TABLE_NO_TEXT);
 static const struct wt_table_column measured_columns[] = COLUMNS(0);
 #undef COLUMNS
+#undef MEANING
 
 static struct wt_table *create_table(const struct wt_ledger_device *device)
 {
@@ -101,12 +106,23 @@ static void add_line(struct wt_table *table, const struct wt_ledger_device *devi
 	wt_table_add_string(table, line->reason ? line->reason : line->meaning, NULL);
 }
 
+/* Of a run with samples and no program the whole is known, and no line of it. */
+static size_t make_lines(const struct wt_ledger *ledger, const struct wt_ledger_device *device,
+                         struct wt_ledger_line lines[WT_LEDGER_LINES_MAX])
+{
+	size_t count = wt_ledger_lines(device, lines);
+
+	for (size_t i = 0; i < count && ledger->is_samples_alone; i++)
+		lines[i].reason = "no program was recorded";
+	return count;
+}
+
 /* The lines of one device, and what they sum to. */
-static void add_device(struct wt_table *table, const struct wt_ledger_device *device,
-                       const struct wt_top_unit *unit)
+static void add_device(struct wt_table *table, const struct wt_ledger *ledger,
+                       const struct wt_ledger_device *device, const struct wt_top_unit *unit)
 {
 	struct wt_ledger_line lines[WT_LEDGER_LINES_MAX];
-	size_t count = wt_ledger_lines(device, lines);
+	size_t count = make_lines(ledger, device, lines);
 	char time[WT_TEXT_NUMBER_BYTES];
 
 	for (size_t i = 0; i < count; i++)
@@ -146,7 +162,7 @@ static int print_text(const struct wt_ledger_view *view)
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
-	printf("TIME: %s of the whole GPU: SM-time / SMs\n", unit.name);
+	wt_phrase_line(stdout, &terminal, "TIME: %s of the whole GPU: SM-time / SMs", unit.name);
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
 		struct wt_table *table = create_table(device);
@@ -155,7 +171,7 @@ static int print_text(const struct wt_ledger_view *view)
 			return wt_cli_output_result(-ENOMEM);
 		if (view->ledger.device_count > 1)
 			wt_ledger_print_device(stdout, &terminal, device);
-		add_device(table, device, &unit);
+		add_device(table, &view->ledger, device, &unit);
 		rc = wt_table_print_text(table, stdout, &terminal);
 		wt_table_destroy(table);
 	}
@@ -175,7 +191,7 @@ static int print_csv(const struct wt_ledger_view *view)
 	if (!table)
 		return wt_cli_output_result(-ENOMEM);
 	for (size_t i = 0; i < view->ledger.device_count; i++)
-		add_device(table, &view->ledger.devices[i], &unit);
+		add_device(table, &view->ledger, &view->ledger.devices[i], &unit);
 	rc = wt_table_print_csv(table, stdout);
 	wt_table_destroy(table);
 	return wt_cli_output_result(rc);
@@ -187,13 +203,23 @@ static void put_int(struct wt_json *json, const char *key, int64_t value)
 	wt_json_int(json, value);
 }
 
-static void put_causes(struct wt_json *json, const struct wt_ledger_device *device)
+static void put_known(struct wt_json *json, const char *key, bool is_known, int64_t value)
+{
+	if (is_known) {
+		put_int(json, key, value);
+		return;
+	}
+	wt_json_key(json, key);
+	wt_json_null(json);
+}
+
+static void put_causes(struct wt_json *json, bool is_known, const struct wt_ledger_device *device)
 {
 	wt_json_key(json, "gap_by_cause_sm_ns");
 	wt_json_object_begin(json);
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
-		put_int(json, wt_gap_cause_name((enum wt_gap_cause)cause),
-		        device->gap_ns[cause] * device->sms);
+		put_known(json, wt_gap_cause_name((enum wt_gap_cause)cause), is_known,
+		          device->gap_ns[cause] * device->sms);
 	wt_json_object_end(json);
 }
 
@@ -210,8 +236,9 @@ static const char *evidence_word(const struct wt_ledger_device *device,
 }
 
 /* Of each number what it rests on, and how much of it is measured. */
-static void put_evidence(struct wt_json *json, const struct wt_ledger_device *device,
-                         const struct wt_ledger_line *lines, size_t count)
+static void put_evidence(struct wt_json *json, const struct wt_ledger *ledger,
+                         const struct wt_ledger_device *device, const struct wt_ledger_line *lines,
+                         size_t count)
 {
 	wt_json_key(json, "evidence");
 	wt_json_object_begin(json);
@@ -224,7 +251,7 @@ static void put_evidence(struct wt_json *json, const struct wt_ledger_device *de
 	wt_json_object_end(json);
 	wt_json_key(json, "measured_sm_ns");
 	wt_json_object_begin(json);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count && !ledger->is_samples_alone; i++)
 		if (lines[i].key)
 			put_int(json, lines[i].key,
 			        lines[i].parts_sm_ns[WT_EVIDENCE_SAMPLED] +
@@ -236,7 +263,8 @@ static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
                       const struct wt_ledger_device *device)
 {
 	struct wt_ledger_line lines[WT_LEDGER_LINES_MAX];
-	size_t count = wt_ledger_lines(device, lines);
+	size_t count = make_lines(&view->ledger, device, lines);
+	bool is_known = !view->ledger.is_samples_alone;
 	int rc;
 
 	wt_json_object_begin(json);
@@ -247,10 +275,10 @@ static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
 	wt_json_string(json, device->uuid);
 	put_int(json, "sms", device->sms);
 	put_int(json, "wall_ns", device->wall_ns);
-	put_int(json, "busy_ns", device->busy_ns);
-	put_int(json, "kernels", device->kernels);
-	put_int(json, "kernels_refused", device->kernels_refused);
-	put_int(json, "gaps", device->gaps);
+	put_known(json, "busy_ns", is_known, device->busy_ns);
+	put_known(json, "kernels", is_known, device->kernels);
+	put_known(json, "kernels_refused", is_known, device->kernels_refused);
+	put_known(json, "gaps", is_known, device->gaps);
 	put_int(json, "total_sm_ns", device->total_sm_ns);
 	for (size_t i = 0; i < count; i++) {
 		if (!lines[i].key)
@@ -261,14 +289,14 @@ static int put_device(struct wt_json *json, const struct wt_ledger_view *view,
 		else
 			wt_json_int(json, lines[i].sm_ns);
 	}
-	put_int(json, "wave_max_sm_ns", device->share.wave_max_sm_ns);
-	put_causes(json, device);
+	put_known(json, "wave_max_sm_ns", is_known, device->share.wave_max_sm_ns);
+	put_causes(json, is_known, device);
 	rc = wt_sm_activity_put_json(json, view->run.db, &view->ledger, device);
-	put_evidence(json, device, lines, count);
+	put_evidence(json, &view->ledger, device, lines, count);
 	wt_json_key(json, "reason");
 	wt_json_object_begin(json);
 	for (size_t i = 0; i < count; i++)
-		if (lines[i].reason) {
+		if (lines[i].key && lines[i].reason) {
 			wt_json_key(json, lines[i].key);
 			wt_json_string(json, lines[i].reason);
 		}
@@ -312,14 +340,14 @@ static int run_ledger(void *opaque, int operand_count, char **operands)
 		             "ledger; gaps and top select kernels");
 		code = WT_EXIT_NO_DATA;
 	}
-	view.takes_samples = !values->is_json && !values->is_csv;
+	view.takes_samples = true;
 	if (!code)
-		code = wt_ledger_open(values->run, &select, &view);
+		code = wt_ledger_open_devices(values->run, &select, &view);
 	if (!code)
-		code = view.ledger.is_samples_alone ? print_samples_alone(&view)
-		       : values->is_json            ? print_json(&view)
-		       : values->is_csv             ? print_csv(&view)
-		                                    : print_text(&view);
+		code = values->is_json                ? print_json(&view)
+		       : values->is_csv               ? print_csv(&view)
+		       : view.ledger.is_samples_alone ? print_samples_alone(&view)
+		                                      : print_text(&view);
 	wt_ledger_close(&view);
 	wt_select_fini(&select);
 	return code;

@@ -50,8 +50,8 @@ const struct wt_command wt_cmd_preload = {
         .details = "LD_PRELOAD=$(wavetap preload) python train.py records without `wavetap run`.\n"
                    "\n"
                    "Where nothing can be preloaded (static programs, launchers that clear\n"
-                   "LD_PRELOAD), the CUDA driver itself can load the library:\n"
-                   "CUDA_INJECTION64_PATH=$(wavetap preload --injection) ./program\n"
+                   "LD_PRELOAD), the CUDA driver itself can load the library:\n\n"
+                   "CUDA_INJECTION64_PATH=$(wavetap preload --injection) ./program\n\n"
                    "Then kernels are recorded without the calls that launched them, and a\n"
                    "profiler of the program's own (torch.profiler) must not be used.\n",
         .options = preload_options,

@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/ranges_sum.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 
 #define DEFAULT_LIMIT 20
 
@@ -69,15 +69,15 @@ static const struct wt_table_column columns[] = {
         {"domain", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
         {"name", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
         {"kind", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
-        {"count", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"count", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
         {"open", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"time_ns", "TIME", WT_TABLE_RIGHT, 0, 0, 0},
-        {"mean_ns", "MEAN", WT_TABLE_RIGHT, 0, 0, 0},
+        {"mean_ns", "MEAN", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"min_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"max_ns", "MAX", WT_TABLE_RIGHT, 0, 0, 0},
-        {"gap_ns", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"kernels_of_others", "OTHERS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"max_ns", "MAX", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"gap_ns", "GAPS", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
+        {"kernels", "KERNELS", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"kernels_of_others", "OTHERS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"kernel_time_ns", "RAN", WT_TABLE_RIGHT, 0, 0, 0},
         {"kernel_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"idle_sm_ns", "LOST", WT_TABLE_RIGHT, 0, 0, 0},
@@ -235,8 +235,9 @@ static int print_text(const struct view *view, struct wt_table *table, size_t mo
 	wt_phrase_add(&line, "%s ranges", wt_text_count(a, (int64_t)view->sums.ranges.count));
 	wt_phrase_add(&line, "%s names", wt_text_count(b, (int64_t)view->sums.ranges.name_count));
 	wt_phrase_end(&line);
-	printf("TIME..GAPS: of the host; GAPS: no kernel ran meanwhile; KERNELS.. of launches made "
-	       "inside; OTHERS: by other threads meanwhile\n");
+	wt_phrase_line(stdout, &terminal,
+	               "TIME to GAPS: of the host; GAPS: no kernel ran meanwhile; KERNELS to LOST: "
+	               "of launches made inside; OTHERS: by other threads meanwhile");
 	rc = wt_table_print_text(table, stdout, &terminal);
 	if (rc)
 		return rc;
@@ -296,7 +297,7 @@ static int explain_none(const struct view *view)
 static int show(const struct ranges_values *values, struct view *view)
 {
 	sqlite3 *db = view->run->db;
-	int rc = sqlite3_exec(db, "SAVEPOINT ranges", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT ranges", NULL, NULL, NULL));
 	int code = WT_EXIT_FAILED;
 
 	if (!rc)
@@ -305,7 +306,7 @@ static int show(const struct ranges_values *values, struct view *view)
 		rc = wt_report_load_losses(db, &view->losses);
 	if (rc)
 		wt_cli_error("%s: %s", view->run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(db) : strerror(-rc));
 	else
 		code = print_ranges(values, view);
 	sqlite3_exec(db, "RELEASE ranges", NULL, NULL, NULL);

@@ -25,7 +25,8 @@ struct ranks_values {
 };
 
 static const struct wt_option ranks_options[] = {
-        WT_SELECT_OPTIONS(struct ranks_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct ranks_values, select),
+        WT_SELECT_REFUSED_OPTION(struct ranks_values, select, kernel),
         WT_SELECT_ALL_OPTION(struct ranks_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranks_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
@@ -40,13 +41,13 @@ static const struct wt_table_column columns[] = {
         {"local_rank", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"world_size", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"process_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"pid", "PID", WT_TABLE_RIGHT, 0, 0, 0},
-        {"device_id", "DEV", WT_TABLE_RIGHT, 0, 0, 0},
-        {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"pid", "PID", WT_TABLE_RIGHT, WT_TABLE_DROP(10), 0, 0},
+        {"device_id", "DEV", WT_TABLE_RIGHT, WT_TABLE_DROP(9), 0, 0},
+        {"kernels", "KERNELS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"time_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"busy_ns", "BUSY%", WT_TABLE_RIGHT, 0, 0, 0},
-        {"active_sm_ns", "ACT%", WT_TABLE_RIGHT, 0, 0, 0},
-        {"idle_sm_ns", "IDLE%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"active_sm_ns", "ACT%", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
+        {"idle_sm_ns", "IDLE%", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
         {"underfill_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"wave_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"wave_max_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
@@ -54,19 +55,19 @@ static const struct wt_table_column columns[] = {
         {"comm_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"gap_sm_ns", "GAPS%", WT_TABLE_RIGHT, 0, 0, 0},
         {"gaps", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
+        {"main_cause", "MOSTLY", WT_TABLE_LEFT, WT_TABLE_DROP(8), 0, 0},
         WT_GAP_CAUSE_COLUMNS,
-        {"comm_ns", "COMM%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"comm_ns", "COMM%", WT_TABLE_RIGHT, WT_TABLE_DROP(7), 0, 0},
         {"comm_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"wait_ns", "WAIT", WT_TABLE_RIGHT, 0, 0, 0},
         {"wait_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"late_ns", "LATE", WT_TABLE_RIGHT, 0, 0, 0},
         {"late_steps", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"late_cause", "BECAUSE", WT_TABLE_LEFT, 0, 0, 0},
-        {"steps", "STEPS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"step_ns", "STEP", WT_TABLE_RIGHT, 0, 0, 0},
+        {"steps", "STEPS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"step_ns", "STEP", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
         {"hostname", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
-        {"process", "PROCESS", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 8, 0},
+        {"process", "PROCESS", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE | WT_TABLE_DROP(1), 8, 0},
 };
 
 static void add_known(struct wt_table *table, int64_t value)
@@ -243,8 +244,10 @@ static void print_waits(struct wt_phrase *line, const struct wt_ranks *ranks)
 {
 	const struct wt_waits *found = &ranks->collectives.found;
 	const struct wt_collective_member *member = wt_collectives_latest(&ranks->collectives);
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], of[WT_TEXT_NUMBER_BYTES];
 	const struct wt_rank_row *row = member ? row_of(ranks, member) : NULL;
+	/* Those apart are told as what they are, and are in no other number. */
+	int64_t together = found->collectives - found->apart;
 
 	if (ranks->wait_reason) {
 		wt_phrase_add(line, "who waited for whom is not known: %s", ranks->wait_reason);
@@ -255,7 +258,7 @@ static void print_waits(struct wt_phrase *line, const struct wt_ranks *ranks)
 		wt_phrase_add(line,
 		              "nobody was late by more than the clocks' error, %s, in %s"
 		              " collectives",
-		              wt_text_ns(a, found->error_ns), wt_text_count(b, found->collectives));
+		              wt_text_ns(a, found->error_ns), wt_text_count(b, together));
 	else if (member->rank >= 0)
 		wt_phrase_add(line, "late: rank %" PRId64, member->rank);
 	else
@@ -263,9 +266,9 @@ static void print_waits(struct wt_phrase *line, const struct wt_ranks *ranks)
 	if (member)
 		wt_phrase_add(line, "the others waited %s for it, in %s of %s collectives",
 		              wt_text_ns(a, member->late_ns), wt_text_count(b, member->last),
-		              wt_text_count((char[WT_TEXT_NUMBER_BYTES]){0}, found->collectives));
+		              wt_text_count(of, together));
 	if (found->apart)
-		wt_phrase_add(line, "%s not at the same time: left out",
+		wt_phrase_add(line, "%s more left out: not at the same time",
 		              wt_text_count(a, found->apart));
 	if (row)
 		print_why(line, ranks, row);
@@ -403,7 +406,7 @@ static int show(const struct ranks_values *values, struct wt_select *select)
 		rc = wt_ranks_finish(&ranks, view.run.db);
 	if (rc) {
 		wt_cli_error("%s: %s", view.run.info.path,
-		             rc == -EIO ? sqlite3_errmsg(view.run.db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(view.run.db) : strerror(-rc));
 		code = WT_EXIT_FAILED;
 	}
 	if (!code) {

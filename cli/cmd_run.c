@@ -29,6 +29,7 @@
 #include "schema/wt_paths.h"
 #include "schema/wt_run_key.h"
 #include "schema/wt_sampling.h"
+#include "schema/wt_setting.h"
 
 #define DRAIN_TIMEOUT_MS 15000
 #define SUMMARY_ROWS 3
@@ -183,6 +184,20 @@ static int make_record_dir(const char *given, char path[WT_PATH_BYTES])
 	return WT_EXIT_FINE;
 }
 
+/* The library never prints: of a setting that it won't understand nobody else would tell. */
+static void tell_nonsense(void)
+{
+	for (int i = 0; i < WT_SETTING_MAX; i++) {
+		const struct wt_setting *setting = wt_setting((enum wt_setting_id)i);
+		const char *given = getenv(setting->name);
+		uint32_t value;
+
+		if (given && !wt_setting_parse(setting, given, &value))
+			wt_cli_error("%s: \"%s\" is not a number from %u to %u; it will be %u",
+			             setting->name, given, setting->least, setting->most, value);
+	}
+}
+
 /* Before the program starts: a typing error must not cost a run. */
 static int check_measurements(const struct run_values *values)
 {
@@ -197,10 +212,10 @@ static int check_measurements(const struct run_values *values)
 	if (values->sample && (!values->sample[0] || wt_sampling_parse(values->sample, &ns)))
 		return wt_cli_usage_error("run", "--sample: \"%s\" is not " WT_SAMPLING_FORM,
 		                          values->sample);
-	if (values->profile && wt_profile_parse(values->profile, &launches))
-		return wt_cli_usage_error("run",
-		                          "--profile: \"%s\" is not a number of launches up to %u",
-		                          values->profile, WT_PROFILE_LAUNCHES_MAX);
+	if (values->profile && (wt_profile_parse(values->profile, &launches) || !launches))
+		return wt_cli_usage_error(
+		        "run", "--profile: \"%s\" is not a number of launches from 1 to %u",
+		        values->profile, WT_PROFILE_LAUNCHES_MAX);
 	if (values->budget && (!values->budget[0] || wt_budget_parse(values->budget, &ppm)))
 		return wt_cli_usage_error("run", "--budget: \"%s\" is not " WT_BUDGET_FORM,
 		                          values->budget);
@@ -211,6 +226,7 @@ static int check_measurements(const struct run_values *values)
 		return wt_cli_usage_error(
 		        "run", "WAVETAP_PROFILE: \"%s\" is not a number of launches up to %u",
 		        profile, WT_PROFILE_LAUNCHES_MAX);
+	tell_nonsense();
 	return WT_EXIT_FINE;
 }
 
@@ -352,7 +368,7 @@ static void print_summary(const char *path, bool is_complete, const struct run_s
 	struct wt_text_terminal terminal;
 	struct wt_report report;
 	struct wt_run_file run;
-	char next[WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
+	char *word, next[4 * WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
 	bool is_profiled;
 	int rc;
 
@@ -365,10 +381,9 @@ static void print_summary(const char *path, bool is_complete, const struct run_s
 	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	/* In a data directory of its own the id says nothing to a later command. */
-	if (setup->is_own_dir)
-		snprintf(next, sizeof(next), "wavetap top -r %s", path);
-	else
-		snprintf(next, sizeof(next), "wavetap top -r %.32s", run.info.id);
+	word = wt_text_shell_word(setup->is_own_dir ? path : run.info.id);
+	snprintf(next, sizeof(next), "wavetap top -r %s", word ? word : "RUN");
+	free(word);
 	style.next = next;
 	style.problem = wt_kernel_name_problem();
 	if (!is_complete)

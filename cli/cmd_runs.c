@@ -12,12 +12,10 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 #include "schema/wt_paths.h"
-
-#define WIDE_COLUMNS 100 /* less has no room for all columns */
 
 struct runs_values {
 	bool is_json, is_csv;
@@ -33,13 +31,13 @@ static const struct wt_option runs_options[] = {
 static const struct wt_table_column columns[] = {
         {"id", "ID", WT_TABLE_LEFT, 0, 0, 0},
         {"name", "NAME", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 8, 0},
-        {"created_ns", "WHEN", WT_TABLE_LEFT, 0, 0, 0},
-        {"wall_ns", "LENGTH", WT_TABLE_RIGHT, 0, 0, 0},
-        {"processes", "PROCS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"devices", "GPUS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"kernel_ns", "TIME", WT_TABLE_RIGHT, 0, 0, 0},
-        {"file_bytes", "SIZE", WT_TABLE_RIGHT, 0, 0, 0},
+        {"created_ns", "WHEN", WT_TABLE_LEFT, WT_TABLE_DROP(7), 0, 0},
+        {"wall_ns", "LENGTH", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"processes", "PROCS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"devices", "GPUS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
+        {"kernels", "KERNELS", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
+        {"kernel_ns", "TIME", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
+        {"file_bytes", "SIZE", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
         {"state", "STATE", WT_TABLE_LEFT, 0, 0, 0},
         {"file", "FILE", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
         {"reason", "REASON", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
@@ -129,17 +127,11 @@ static int print_json(struct wt_table *table)
 static int print_runs(const struct runs_values *values, const struct wt_db_run_file *runs,
                       size_t count)
 {
-	struct wt_table_column shown[COLUMN_COUNT];
-	struct wt_table *table = wt_table_create(shown, COLUMN_COUNT);
+	struct wt_table *table = wt_table_create(columns, COLUMN_COUNT);
 	struct wt_text_terminal terminal;
 	int rc = table ? 0 : -ENOMEM;
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
-	memcpy(shown, columns, sizeof(shown));
-	for (size_t i = 0; i < COLUMN_COUNT; i++)
-		if (terminal.width_columns && terminal.width_columns < WIDE_COLUMNS &&
-		    (!strcmp(columns[i].key, "processes") || !strcmp(columns[i].key, "file_bytes")))
-			shown[i].flags |= WT_TABLE_NO_TEXT;
 	for (size_t i = 0; table && i < count; i++)
 		add_run(table, &runs[i]);
 	if (!rc && values->is_json)

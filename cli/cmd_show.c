@@ -169,14 +169,12 @@ static int show_kernel(const struct show_values *values, const struct wt_select 
 		code = wt_cli_output_result(wt_show_print_json(stdout, run, &show));
 	} else {
 		struct wt_text_terminal terminal;
-		char option[64];
+		char *option = wt_run_option(run, values->run);
 
 		wt_text_terminal_probe(STDOUT_FILENO, &terminal);
-		snprintf(option, sizeof(option), "%s%.40s", values->run ? " -r " : "",
-		         !values->run                ? ""
-		         : strlen(values->run) <= 40 ? values->run
-		                                     : "RUN");
-		code = wt_cli_output_result(wt_show_print(stdout, &terminal, run, &show, option));
+		code = wt_cli_output_result(
+		        option ? wt_show_print(stdout, &terminal, run, &show, option) : -ENOMEM);
+		free(option);
 	}
 	wt_show_fini(&show);
 	return code;

@@ -35,7 +35,8 @@ struct sms_values {
 static const struct wt_option sms_options[] = {
         {"width", 'w', WT_OPTION_TEXT, "T", offsetof(struct sms_values, width), NULL,
          "time of a column of samples, as 10ms (default: as many columns as fit)"},
-        WT_SELECT_OPTIONS(struct sms_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct sms_values, select),
+        WT_SELECT_REFUSED_OPTION(struct sms_values, select, kernel),
         WT_SELECT_ALL_OPTION(struct sms_values, select),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct sms_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
@@ -151,11 +152,13 @@ static int64_t time_ns(const struct wt_sms_occupied *occupied, int64_t low, int6
 static const struct wt_table_column text_columns[] = {
         {"sms", "SMS", WT_TABLE_RIGHT, 0, 9, 0},
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 6, 0},
-        {"busy_share", "BUSY%", WT_TABLE_RIGHT, 0, 6, 0},
-        {"time_ns", "TIME", WT_TABLE_RIGHT, 0, 8, 0},
+        {"busy_share", "BUSY%", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 6, 0},
+        {"time_ns", "TIME", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 8, 0},
         {"sampled", "SAMPLED%", WT_TABLE_RIGHT, 0, 0, 0},
-        {"", "", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY, 0, 0},
+        {"bar", "", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WT_TABLE_DROP(1), 0, 0},
 };
+#define OTHERS 37 /* columns of a line before the bar */
+#define OTHERS_SAMPLED 47
 #define TEXT_COLUMNS (sizeof(text_columns) / sizeof(text_columns[0]))
 
 /* Of the time that was sampled, with low to high SMs active, rounded. */
@@ -171,13 +174,22 @@ static void add_sampled(struct wt_table *table, const struct wt_sms_measured *me
 	                    NULL);
 }
 
+/* The longest bar that a line has room for. */
+static int bar_columns(const struct wt_text_terminal *terminal, bool has_samples)
+{
+	int room = (int)terminal->width_columns - (has_samples ? OTHERS_SAMPLED : OTHERS);
+
+	return !terminal->width_columns || room > BAR_COLUMNS ? BAR_COLUMNS : room < 9 ? 9 : room;
+}
+
 static void add_bin(struct wt_table *table, const struct wt_sms_occupied *occupied,
                     const struct wt_sms_measured *measured, int64_t wall_ns, int64_t low,
                     int64_t high, const struct wt_text_terminal *terminal)
 {
 	char a[WT_TEXT_NUMBER_BYTES], range[64], bar[4 * BAR_COLUMNS + 1] = "";
 	int64_t ns = time_ns(occupied, low, high), busy_ns = wall_ns - occupied->ns[0];
-	int columns = busy_ns > 0 ? (int)((double)ns / (double)busy_ns * BAR_COLUMNS + 0.5) : 0;
+	int most = bar_columns(terminal, wt_sms_has_samples(measured));
+	int columns = busy_ns > 0 ? (int)((double)ns / (double)busy_ns * most + 0.5) : 0;
 
 	if (low == high)
 		snprintf(range, sizeof(range), "%" PRId64, low);
@@ -192,7 +204,7 @@ static void add_bin(struct wt_table *table, const struct wt_sms_occupied *occupi
 		wt_table_add_string(table, "", NULL);
 	wt_table_add_string(table, wt_text_ns(a, ns), NULL);
 	add_sampled(table, measured, low, high);
-	for (int i = 0; low && i < columns && i < BAR_COLUMNS; i++)
+	for (int i = 0; low && i < columns && i < most; i++)
 		strcat(bar, terminal->is_utf8 ? "\u2588" : "#");
 	wt_table_add_string(table, low ? bar : "no kernel", NULL);
 }
@@ -239,6 +251,8 @@ static int print_model(const struct wt_ledger_device *device,
 		fputc('\n', stdout);
 	wt_phrase_add(&line, "SMs that the kernels running could occupy, at the most: a model");
 	wt_phrase_add(&line, "BUSY%%: of the time in which a kernel ran");
+	if (wt_sms_has_samples(measured))
+		wt_phrase_add(&line, "SAMPLED%%: of the time sampled, with so many active");
 	wt_phrase_end(&line);
 	if (!rc)
 		rc = wt_table_print_text(table, stdout, terminal);

@@ -15,13 +15,13 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report.h"
 #include "cli/run_file.h"
 #include "cli/shm_room.h"
 #include "cli/status_samplers.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
 
@@ -59,15 +59,15 @@ static const char *text_of(sqlite3_stmt *s, int column)
 
 static const struct wt_table_column process_columns[] = {
         {"pid", "PID", WT_TABLE_RIGHT, 0, 0, 0},
-        {"rank", "RANK", WT_TABLE_RIGHT, 0, 0, 0},
+        {"rank", "RANK", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
         {"state", "STATE", WT_TABLE_LEFT, 0, 0, 0},
-        {"capture", "CAPTURE", WT_TABLE_LEFT, 0, 0, 0},
-        {"launches", "LAUNCHES", WT_TABLE_RIGHT, 0, 0, 0},
+        {"capture", "CAPTURE", WT_TABLE_LEFT, WT_TABLE_DROP(6), 0, 0},
+        {"launches", "LAUNCHES", WT_TABLE_RIGHT, WT_TABLE_DROP(7), 0, 0},
         {"kernels", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"dropped", "DROPPED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"full", "FULL%", WT_TABLE_RIGHT, 0, 0, 0},
-        {"hook", "HOOK", WT_TABLE_RIGHT, 0, 0, 0},
-        {"own", "OWN%", WT_TABLE_RIGHT, 0, 0, 0},
+        {"dropped", "DROPPED", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
+        {"full", "FULL%", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"hook", "HOOK", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"own", "OWN%", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"command", "COMMAND", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 12, 0},
 };
 #define HOOK_COLUMN 8
@@ -257,7 +257,10 @@ static void show_run(const struct wt_db_run_file *info, struct wt_json *json,
 		wt_cli_error("%s", info->error ? info->error_text : error);
 		return;
 	}
-	rc = wt_report_load_losses(run.db, &report);
+	memset(&report, 0, sizeof(report));
+	rc = wt_run_attach_rows(run.db);
+	if (!rc)
+		rc = wt_report_load_losses(run.db, &report);
 	if (rc)
 		wt_cli_error("%s: %s", info->path, rc == -EIO ? report.problem : strerror(-rc));
 	else if (json)
@@ -279,8 +282,11 @@ static int show_runs(const char *data_dir, struct wt_json *json,
 		wt_cli_error("%s/runs: %s", data_dir, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	if (!json)
-		printf("\n%zu run%s in %s\n", count, count == 1 ? "" : "s", data_dir);
+	if (!json) {
+		fputc('\n', stdout);
+		wt_phrase_line(stdout, terminal, "%zu run%s in %s", count, count == 1 ? "" : "s",
+		               data_dir);
+	}
 	for (size_t i = count > RUNS_SHOWN ? count - RUNS_SHOWN : 0; i < count; i++)
 		show_run(&runs[i], json, terminal);
 	free(runs);
@@ -301,17 +307,18 @@ static const char *daemon_state(int rc)
 }
 
 /* A program that found no room for its segment could leave no reason: say it here. */
-static void print_room(void)
+static void print_room(const struct wt_text_terminal *terminal)
 {
 	char number[WT_TEXT_NUMBER_BYTES];
 	struct wt_shm_room room;
 
 	wt_shm_room_look(&room);
 	if (room.is_usable)
-		printf("shared memory: %s free in %s\n",
-		       wt_text_bytes(number, (uint64_t)room.free_bytes), room.path);
+		wt_phrase_line(stdout, terminal, "shared memory: %s free in %s",
+		               wt_text_bytes(number, (uint64_t)room.free_bytes), room.path);
 	else
-		printf("programs started now are NOT recorded: %s\n", room.problem);
+		wt_phrase_line(stdout, terminal, "programs started now are NOT recorded: %s",
+		               room.problem);
 }
 
 static void put_room(struct wt_json *json)
@@ -398,8 +405,8 @@ static int run_status(void *opaque, int operand_count, char **operands)
 		if (reply)
 			code = wt_cli_output_result(print_daemon(db, reply, &terminal));
 		else
-			puts(daemon_state(rc));
-		print_room();
+			wt_phrase_line(stdout, &terminal, "%s", daemon_state(rc));
+		print_room(&terminal);
 		if (!code)
 			code = show_runs(data_dir, NULL, &terminal);
 	}

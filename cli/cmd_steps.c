@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/steps.h"
 #include "cli/steps_times.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 
 #define SLOWEST_DEFAULT 5
 
@@ -47,17 +47,17 @@ static const struct wt_option steps_options[] = {
 
 static const struct wt_table_column columns[] = {
         {"step", "STEP", WT_TABLE_RIGHT, 0, 0, 0},
-        {"kind", "KIND", WT_TABLE_LEFT, 0, 0, 0},
+        {"kind", "KIND", WT_TABLE_LEFT, WT_TABLE_DROP(3), 0, 0},
         {"start_ns", "START", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"end_ns", "END", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"time_ns", "TIME", WT_TABLE_RIGHT, 0, 0, 0},
-        {"launches", "LAUNCHES", WT_TABLE_RIGHT, 0, 0, 0},
-        {"busy_ns", "KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"gap_ns", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "LAUNCHES", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"busy_ns", "KERNELS", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"gap_ns", "GAPS", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
         {"more_ns", "MORE", WT_TABLE_RIGHT, 0, 0, 0},
         {"more_busy_ns", "IN KERNELS", WT_TABLE_RIGHT, 0, 0, 0},
         {"more_gap_ns", "IN GAPS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"profiled_launches", "PROFILED", WT_TABLE_RIGHT, 0, 0,
+        {"profiled_launches", "PROFILED", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0,
          0}, /* no text where there are none */
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -72,7 +72,7 @@ static int load_profiled(sqlite3 *db, int64_t process_id, struct profiled *profi
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
-	                           "SELECT entry_ns FROM main.launch_call WHERE process_id = ?1"
+	                           "SELECT entry_ns FROM launch_row WHERE process_id = ?1"
 	                           " AND flags & 128 ORDER BY 1",
 	                           &s);
 
@@ -386,7 +386,7 @@ static int print_text(const struct view *view, struct wt_table *table)
 	wt_phrase_init(&line, stdout, &terminal);
 	print_head(&line, view);
 	print_steady(&line, view);
-	printf("slowest; MORE: than the median of the steady ones\n");
+	wt_phrase_line(stdout, &terminal, "slowest; MORE: than the median of the steady ones");
 	rc = wt_table_print_text(table, stdout, &terminal);
 	if (!rc && view->profiled.count) {
 		size_t steps = 0;

@@ -22,9 +22,6 @@
 #define DEFAULT_BUCKETS 40
 #define BAR_COLUMNS 40 /* at most */
 #define BAR_COLUMNS_LEAST 10
-#define OTHER_COLUMNS 57 /* of a row, without the bar */
-#define SAMPLED_COLUMNS 38 /* of the columns that samples add */
-#define WIDE_COLUMNS 105 /* with samples, a narrower terminal has no bar, and not all columns */
 
 struct timeline_values {
 	const char *run, *width;
@@ -35,7 +32,8 @@ struct timeline_values {
 static const struct wt_option timeline_options[] = {
         {"width", 'w', WT_OPTION_TEXT, "T", offsetof(struct timeline_values, width), NULL,
          "length of a row, as 10ms (default: a fortieth of the window)"},
-        WT_SELECT_OPTIONS(struct timeline_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct timeline_values, select),
+        WT_SELECT_REFUSED_OPTION(struct timeline_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct timeline_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct timeline_values, is_csv), NULL,
@@ -48,7 +46,6 @@ static const struct wt_option timeline_options[] = {
 /* Beyond those of the table: wanted where the device has samples, or NVML had something to say. */
 #define SAMPLED (1u << 16)
 #define STATES (1u << 17)
-#define WIDE (1u << 18) /* not on a narrow terminal, if there are samples */
 
 /* The causes in the order of enum wt_gap_cause. */
 static const struct wt_table_column columns[] = {
@@ -57,26 +54,28 @@ static const struct wt_table_column columns[] = {
         {"end_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"total_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"active_sm_ns", "ACT%", WT_TABLE_RIGHT, 0, 5, 0},
-        {"underfill_sm_ns", "UNDER", WT_TABLE_RIGHT, 0, 5, 0},
-        {"wave_sm_ns", "WAVE", WT_TABLE_RIGHT, 0, 5, 0},
+        {"underfill_sm_ns", "UNDER", WT_TABLE_RIGHT, WT_TABLE_DROP(10), 5, 0},
+        {"wave_sm_ns", "WAVE", WT_TABLE_RIGHT, WT_TABLE_DROP(9), 5, 0},
         {"wave_max_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"unjudged_sm_ns", "UNJ", WT_TABLE_RIGHT, 0, 5, 0},
-        {"comm_sm_ns", "COMM", WT_TABLE_RIGHT, 0, 5, 0}, /* in text only where there is some */
+        {"unjudged_sm_ns", "UNJ", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 5, 0},
+        {"comm_sm_ns", "COMM", WT_TABLE_RIGHT, WT_TABLE_DROP(7), 5,
+         0}, /* in text only where there is some */
         {"gap_sm_ns", "GAPS", WT_TABLE_RIGHT, 0, 5, 0},
         WT_GAP_CAUSE_COLUMNS,
-        {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 10, 0},
+        {"main_cause", "MOSTLY", WT_TABLE_LEFT, WT_TABLE_DROP(8), 10, 0},
         /* in text only where something was sampled */
         {"sampled_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"sampled_active_share", "SM%", WT_TABLE_RIGHT, SAMPLED, 5, 0},
-        {"sampled_warps_per_sm", "WARPS", WT_TABLE_RIGHT, SAMPLED | WIDE, 5, 0},
-        {"sampled_tensor_share", "TENS%", WT_TABLE_RIGHT, SAMPLED | WIDE, 5, 0},
-        {"sampled_dram_bytes_per_ns", "GB/S", WT_TABLE_RIGHT, SAMPLED, 4, 0},
-        {"sampled_sm_clock_mhz", "MHZ", WT_TABLE_RIGHT, SAMPLED, 4, 0},
-        {"throttled", "!", WT_TABLE_LEFT, STATES, 0, 0},
-        {"", "bar", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WIDE, 0, 0},
+        {"sampled_warps_per_sm", "WARPS", WT_TABLE_RIGHT, SAMPLED | WT_TABLE_DROP(3), 5, 0},
+        {"sampled_tensor_share", "TENS%", WT_TABLE_RIGHT, SAMPLED | WT_TABLE_DROP(2), 5, 0},
+        {"sampled_dram_bytes_per_ns", "GB/S", WT_TABLE_RIGHT, SAMPLED | WT_TABLE_DROP(6), 4, 0},
+        {"sampled_sm_clock_mhz", "MHZ", WT_TABLE_RIGHT, SAMPLED | WT_TABLE_DROP(5), 4, 0},
+        {"throttled", "!", WT_TABLE_LEFT, STATES, 2, 0},
+        {"", "BAR", WT_TABLE_LEFT, WT_TABLE_TEXT_ONLY | WT_TABLE_DROP(1), BAR_COLUMNS_LEAST, 0},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define BAR_COLUMN (COLUMNS - 1)
 #define LEDGER_FIRST 4 /* active_sm_ns, and so on to main_cause: of kernels */
 #define LEDGER_COLUMNS (7 + WT_GAP_CAUSE_MAX + 1)
 
@@ -94,15 +93,9 @@ static int64_t gap_sum_ns(const struct wt_ledger_bucket *bucket, enum wt_gap_cau
 }
 
 /* Full blocks: active; shaded: idle or unjudged in kernels; dots: no kernel. */
-static void draw_bar(char *text, size_t text_bytes, double active, double gaps, bool has_samples,
-                     const struct wt_text_terminal *terminal)
+static void draw_bar(char *text, size_t text_bytes, double active, double gaps, int bar_columns,
+                     bool is_utf8)
 {
-	bool is_utf8 = terminal->is_utf8;
-	int others = OTHER_COLUMNS + (has_samples ? SAMPLED_COLUMNS : 0);
-	int room = terminal->width_columns ? (int)terminal->width_columns - others : BAR_COLUMNS;
-	int bar_columns = room > BAR_COLUMNS         ? BAR_COLUMNS
-	                  : room < BAR_COLUMNS_LEAST ? BAR_COLUMNS_LEAST
-	                                             : room;
 	int active_columns = (int)(active * bar_columns + 0.5);
 	int gap_columns = (int)(gaps * bar_columns + 0.5);
 	size_t used = 0;
@@ -213,7 +206,7 @@ static void add_measured(struct wt_table *table, const struct measured *measured
 
 static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
                     const struct wt_ledger_device *device, const struct measured *measured,
-                    size_t at, const struct wt_text_terminal *terminal)
+                    size_t at, int bar_columns, bool is_utf8)
 {
 	const struct wt_ledger_bucket *bucket = &device->buckets[at];
 	int64_t start_ns = ledger->start_ns + (int64_t)at * ledger->bucket_ns;
@@ -252,19 +245,31 @@ static void add_row(struct wt_table *table, const struct wt_ledger *ledger,
 	wt_table_add_string(table, gap_sm_ns ? wt_gap_cause_name(most) : NULL, NULL);
 	add_measured(table, measured, at);
 	draw_bar(bar, sizeof(bar), (double)bucket->share.active_sm_ns / total,
-	         (double)gap_sm_ns / total, measured->has_samples, terminal);
+	         (double)gap_sm_ns / total, bar_columns, is_utf8);
 	wt_table_add_string(table, bar, NULL);
 }
 
-static bool is_narrow(const struct wt_text_terminal *terminal)
+/* What the other columns leave for the bar; 0: it has no room. */
+static int bar_columns_of(const struct wt_table_column chosen[COLUMNS],
+                          const struct wt_text_terminal *terminal)
 {
-	return terminal->width_columns && terminal->width_columns < WIDE_COLUMNS;
+	int room = (int)terminal->width_columns;
+
+	if (!terminal->width_columns)
+		return BAR_COLUMNS;
+	for (size_t i = 0; i < BAR_COLUMN; i++) {
+		int title = (int)strlen(chosen[i].title), least = (int)chosen[i].min_width;
+
+		if (!(chosen[i].flags & WT_TABLE_NO_TEXT))
+			room -= (title > least ? title : least) + 2;
+	}
+	return room < BAR_COLUMNS_LEAST ? 0 : room < BAR_COLUMNS ? room : BAR_COLUMNS;
 }
 
 /* Columns without anything in them are for programs only. */
 static void choose_columns(const struct wt_ledger *ledger, const struct measured *measured,
                            size_t first, size_t count, const struct wt_text_terminal *terminal,
-                           struct wt_table_column chosen[COLUMNS])
+                           struct wt_table_column chosen[COLUMNS], int *ret_bar_columns)
 {
 	bool has_comm = false, has_samples = false, has_states = false;
 	bool has_warps = false, has_tensor = false, has_dram = false;
@@ -282,18 +287,17 @@ static void choose_columns(const struct wt_ledger *ledger, const struct measured
 		unsigned flags = chosen[i].flags;
 		const char *key = chosen[i].key;
 
-		chosen[i].flags &= ~(SAMPLED | STATES | WIDE);
+		chosen[i].flags &= ~(SAMPLED | STATES);
 		if ((!strcmp(key, "comm_sm_ns") && !has_comm) ||
 		    (!strcmp(key, "sampled_warps_per_sm") && !has_warps) ||
 		    (!strcmp(key, "sampled_tensor_share") && !has_tensor) ||
 		    (!strcmp(key, "sampled_dram_bytes_per_ns") && !has_dram) ||
 		    ((flags & SAMPLED) && !has_samples) || ((flags & STATES) && !has_states) ||
 		    (ledger->is_samples_alone &&
-		     ((i >= LEDGER_FIRST && i < LEDGER_FIRST + LEDGER_COLUMNS) || !key[0])) ||
-		    ((flags & WIDE) && has_samples && !ledger->is_samples_alone &&
-		     is_narrow(terminal)))
+		     ((i >= LEDGER_FIRST && i < LEDGER_FIRST + LEDGER_COLUMNS) || i == BAR_COLUMN)))
 			chosen[i].flags |= WT_TABLE_NO_TEXT;
 	}
+	*ret_bar_columns = bar_columns_of(chosen, terminal);
 }
 
 static struct wt_table *make_table(const struct wt_ledger *ledger, const struct measured *measured,
@@ -303,12 +307,14 @@ static struct wt_table *make_table(const struct wt_ledger *ledger, const struct 
 	/* The table keeps a pointer to them. */
 	static struct wt_table_column chosen[COLUMNS];
 	struct wt_table *table;
+	int bar_columns;
 
-	choose_columns(ledger, measured, first, count, terminal, chosen);
+	choose_columns(ledger, measured, first, count, terminal, chosen, &bar_columns);
 	table = wt_table_create(chosen, COLUMNS);
 	for (size_t i = first; table && i < first + count; i++)
 		for (size_t at = 0; at < ledger->bucket_count; at++)
-			add_row(table, ledger, &ledger->devices[i], &measured[i], at, terminal);
+			add_row(table, ledger, &ledger->devices[i], &measured[i], at, bar_columns,
+			        terminal->is_utf8);
 	return table;
 }
 
@@ -337,17 +343,19 @@ static int print_text(const struct wt_ledger_view *view, const struct measured *
 {
 	struct wt_text_terminal terminal;
 	char width[WT_TEXT_NUMBER_BYTES];
-	bool has_bar = true;
-	int rc = 0;
+	struct wt_table_column chosen[COLUMNS];
+	bool has_bar = false;
+	int rc = 0, bar_columns;
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	wt_ledger_print_run(stdout, &terminal, &view->run, &view->ledger);
-	for (size_t i = 0; i < view->ledger.device_count; i++)
-		has_bar &= !measured[i].has_samples || !is_narrow(&terminal);
-	printf("a row: %s of SMs x time, in percent%s\n", wt_text_ns(width, view->ledger.bucket_ns),
-	       has_bar && !view->ledger.is_samples_alone
-	               ? "; the bar: active, idle in kernels, gaps"
-	               : "");
+	for (size_t i = 0; i < view->ledger.device_count && !view->ledger.is_samples_alone; i++) {
+		choose_columns(&view->ledger, measured, i, 1, &terminal, chosen, &bar_columns);
+		has_bar |= bar_columns > 0;
+	}
+	wt_phrase_line(stdout, &terminal, "a row: %s of SMs x time, in percent%s",
+	               wt_text_ns(width, view->ledger.bucket_ns),
+	               has_bar ? "; the bar: active, idle in kernels, gaps" : "");
 	for (size_t i = 0; i < view->ledger.device_count && !rc; i++) {
 		const struct wt_ledger_device *device = &view->ledger.devices[i];
 		struct wt_table *table = make_table(&view->ledger, measured, i, 1, &terminal);

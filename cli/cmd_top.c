@@ -18,7 +18,6 @@
 #include "cli/top_text.h"
 
 #define DEFAULT_LIMIT 20
-#define NEXT_RUN_MAX 20
 
 struct top_values {
 	const char *run, *columns;
@@ -100,23 +99,29 @@ static int explain_empty(const struct wt_run_file *run, const struct wt_report *
 	return WT_EXIT_NO_DATA;
 }
 
-/* What to type next, about the same run. */
-static void next_command(const struct top_values *values, const struct wt_report *report,
-                         char *text, size_t text_bytes)
+/* What to type next, about the same run: malloc'd, the second or both may be NULL. */
+static void next_commands(const struct top_values *values, const struct wt_run_file *run,
+                          const struct wt_report *report, char *next[2])
 {
-	const char *option = values->run ? " -r " : "", *run = values->run ? values->run : "";
+	char *option = wt_run_option(run, values->run);
+	int length = 0;
 
-	/* A path that fills the line helps nobody. */
-	if (strlen(run) > NEXT_RUN_MAX)
-		run = "RUN";
-
-	if (values->by == WT_REPORT_BY_GAP)
-		snprintf(text, text_bytes, "wavetap gaps%s%s --by call", option, run);
-	else if (wt_report_is_sum((enum wt_report_group)values->group))
-		snprintf(text, text_bytes, "wavetap top%s%s --group kernel", option, run);
-	else
-		snprintf(text, text_bytes, "wavetap show%s%s id:%" PRId64 ", wavetap diagnose%s%s",
-		         option, run, report->rows[0].kernel_id, option, run);
+	next[0] = next[1] = NULL;
+	if (!option)
+		return;
+	if (values->by == WT_REPORT_BY_GAP) {
+		length = asprintf(&next[0], "wavetap gaps%s --by call", option);
+	} else if (wt_report_is_sum((enum wt_report_group)values->group)) {
+		length = asprintf(&next[0], "wavetap top%s --group kernel", option);
+	} else {
+		length = asprintf(&next[0], "wavetap show%s id:%" PRId64, option,
+		                  report->rows[0].kernel_id);
+		if (asprintf(&next[1], "wavetap diagnose%s", option) < 0)
+			next[1] = NULL;
+	}
+	if (length < 0)
+		next[0] = NULL;
+	free(option);
 }
 
 static int print_text(const struct top_values *values, const struct wt_run_file *run,
@@ -130,13 +135,16 @@ static int print_text(const struct top_values *values, const struct wt_run_file 
 	        .limit = values->limit < 0 ? DEFAULT_LIMIT : values->limit,
 	        .problem = wt_kernel_name_problem(),
 	};
-	char next[512];
+	char *next[2];
 	int rc;
 
-	next_command(values, report, next, sizeof(next));
-	style.next = next;
+	next_commands(values, run, report, next);
+	style.next = next[0];
+	style.then = next[1];
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	rc = wt_top_print(stdout, &terminal, run, report, &style);
+	free(next[0]);
+	free(next[1]);
 	return rc == -EINVAL ? WT_EXIT_USAGE : wt_cli_output_result(rc);
 }
 

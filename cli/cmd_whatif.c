@@ -13,6 +13,7 @@
 #include "cli/kernel_name.h"
 #include "cli/ledger_lines.h"
 #include "cli/phrase.h"
+#include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
@@ -42,7 +43,8 @@ static const struct wt_option whatif_options[] = {
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct whatif_values, is_csv), NULL,
          "rows as CSV"},
-        WT_SELECT_OPTIONS(struct whatif_values, select),
+        WT_SELECT_DEVICE_OPTIONS(struct whatif_values, select),
+        WT_SELECT_REFUSED_OPTION(struct whatif_values, select, kernel),
         WT_SELECT_ALL_OPTION(struct whatif_values, select),
         WT_RUN_OPTION(struct whatif_values, run),
         {0},
@@ -52,12 +54,12 @@ static const struct wt_option whatif_options[] = {
 #define COLUMN_UNMODELLED 5
 static const struct wt_table_column columns[COLUMN_COUNT] = {
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"time_ns", "NOW", WT_TABLE_RIGHT, 0, 6, 0},
         {"then_least_ns", "THEN", WT_TABLE_RIGHT, 0, 6, 0},
         {"then_greatest_ns", "TO", WT_TABLE_RIGHT, 0, 6, 0},
-        {"unmodelled_ns", "UNCHANGED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"gap_before_ns", "GAPS", WT_TABLE_RIGHT, 0, 6, 0},
+        {"unmodelled_ns", "UNCHANGED", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"gap_before_ns", "GAPS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 6, 0},
         {"copy_gap_before_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"kernel", "KERNEL", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 16, 0},
 };
@@ -398,7 +400,7 @@ static int whatif(const struct whatif_values *values, const struct wt_ledger_vie
 
 	if (rc)
 		wt_cli_error("%s: %s", view->run.info.path,
-		             rc == -EIO ? sqlite3_errmsg(view->run.db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(view->run.db) : strerror(-rc));
 	else if (values->is_json)
 		code = print_json(values, view, query, &run);
 	else if (values->is_csv)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/bounds.h"
 #include "cli/json.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
@@ -38,7 +39,16 @@ static const char sums_sql[] =
         " total(c.threads), total(c.thread_ns), total(c.app_callback_ns), total(c.cupti_callbacks),"
         " total(c.cupti_bytes), total(c.bytes_written), count(*) - count(c.process_id)"
         " FROM main.proc p LEFT JOIN main.own_cost c USING (process_id)";
-static const char times_sql[] = "SELECT low_ns, sum(launches) FROM main.hook_time GROUP BY 1";
+static const char times_sql[] =
+        "SELECT low_ns, sum(launches) FROM main.hook_time WHERE process_id IN (SELECT process_id "
+        "FROM main.own_cost) GROUP BY 1";
+static const char damaged_sql[] =
+        "SELECT EXISTS (SELECT 1 FROM main.own_cost c JOIN main.proc p USING (process_id) "
+        "WHERE " WT_BOUND_NO_OWN_COST
+        ") OR EXISTS (SELECT 1 FROM main.hook_time h WHERE " WT_BOUND_NO_HOOK_TIME
+        ") OR EXISTS (SELECT 1 FROM main.own_cost c LEFT JOIN (SELECT process_id, "
+        "total(launches) AS n FROM main.hook_time GROUP BY 1) USING (process_id) WHERE "
+        "ifnull(n, 0) <> c.launches_timed)";
 static const char budgets_sql[] =
         "SELECT p.process_id, p.pid, c.budget_state, c.budget_ppm / 1e4, c.budget_cost_ppm / 1e4,"
         " ifnull(c.budget_stepped_ns, 0), c.budget_stepped_ns - (SELECT min(first_ns) FROM "
@@ -79,8 +89,13 @@ static int read_sums(sqlite3 *db, bool is_known, struct wt_cost *cost)
 		cost->launches_ns = wt_cost_launches_ns(cost->hook_time, (uint64_t)timed_ns,
 		                                        (uint64_t)cost->launches);
 		cost->calls_ns = wt_cost_calls_ns((uint64_t)calls_timed_ns);
+		if (cost->is_damaged) {
+			cost->callback_ns = cost->flush_cpu_ns = 0;
+			cost->reason = "damaged: numbers that can't be";
+		}
 		/* A recording of before has the counters, but all of them 0. */
-		if (!sqlite3_column_int64(s, 0) || (cost->callback_ns && !cost->cupti_callbacks))
+		else if (!sqlite3_column_int64(s, 0) ||
+		         (cost->callback_ns && !cost->cupti_callbacks))
 			cost->reason = "by a version that did not time hooks";
 		else if (sqlite3_column_int64(s, 14))
 			cost->reason = "some processes were recorded by a version that did not "
@@ -146,6 +161,8 @@ int wt_cost_read(sqlite3 *db, struct wt_cost *ret_cost)
 	int rc = 0;
 
 	*ret_cost = (struct wt_cost){.launches_ns = WT_COST_UNKNOWN, .calls_ns = WT_COST_UNKNOWN};
+	ret_cost->is_damaged = is_known && wt_db_int(db, damaged_sql, 1);
+	is_known = is_known && !ret_cost->is_damaged;
 	if (is_known)
 		rc = read_times(db, ret_cost);
 	if (!rc)
@@ -200,9 +217,13 @@ void wt_cost_add(struct wt_phrase *line, const struct wt_cost *cost, const char 
 	int64_t own_ns = wt_cost_own_ns(cost);
 
 	if (own_ns == WT_COST_UNKNOWN) {
-		if (cost->callback_ns)
-			wt_phrase_add(line, "own cost%s: callbacks %s  hooks . (%s)", whole,
-			              wt_text_ns(a, cost->callback_ns), cost->reason);
+		if (cost->is_damaged) {
+			wt_phrase_add(line, "own cost%s: . (%s)", whole, cost->reason);
+		} else if (cost->callback_ns) {
+			wt_phrase_add(line, "own cost%s: callbacks %s", whole,
+			              wt_text_ns(a, cost->callback_ns));
+			wt_phrase_add(line, "hooks . (%s)", cost->reason);
+		}
 		return;
 	}
 	if (cost->wall_ns > 0)
@@ -295,10 +316,8 @@ void wt_cost_put(struct wt_json *json, const struct wt_cost *cost)
 
 	wt_json_key(json, "cost");
 	wt_json_object_begin(json);
-	wt_json_key(json, "flush_cpu_ns");
-	wt_json_int(json, cost->flush_cpu_ns);
-	wt_json_key(json, "cupti_callback_ns");
-	wt_json_int(json, cost->callback_ns);
+	put_known(json, "flush_cpu_ns", !cost->is_damaged, cost->flush_cpu_ns);
+	put_known(json, "cupti_callback_ns", !cost->is_damaged, cost->callback_ns);
 	put_known(json, "own_ns", own_ns != WT_COST_UNKNOWN, own_ns);
 	put_share(json, "share_of_wall", own_ns, cost->wall_ns);
 	put_known(json, "hook_launches_ns", is_known, cost->launches_ns);
@@ -309,8 +328,7 @@ void wt_cost_put(struct wt_json *json, const struct wt_cost *cost)
 	          cost->thread_ns);
 	wt_json_key(json, "launches");
 	wt_json_int(json, cost->launches);
-	wt_json_key(json, "launches_timed");
-	wt_json_int(json, (int64_t)timed);
+	put_known(json, "launches_timed", !cost->is_damaged, (int64_t)timed);
 	put_known(json, "start_ns", is_known, cost->start_ns);
 	put_known(json, "wall_ns", cost->wall_ns > 0, cost->wall_ns);
 	put_known(json, "cupti_callbacks", is_known, cost->cupti_callbacks);

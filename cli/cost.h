@@ -32,6 +32,7 @@ struct wt_cost_budget {
 
 struct wt_cost {
 	const char *reason; /* NULL, or why hooks are not known; static text */
+	bool is_damaged; /* numbers that can't be: nothing of it is known */
 	int64_t launches; /* and graph launches, of processes that have a row */
 	int64_t p50_ns, p99_ns; /* WT_COST_UNKNOWN: too few were timed */
 	int64_t launches_ns, calls_ns; /* of all hooks; WT_COST_UNKNOWN */

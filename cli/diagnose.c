@@ -12,6 +12,7 @@
 #include "cli/diagnose_impl.h"
 #include "cli/kernel_name.h"
 #include "cli/ledger_lines.h"
+#include "cli/report_sql.h"
 
 #define NAME_COLUMNS_MAX 64
 
@@ -244,7 +245,8 @@ int wt_diagnose(sqlite3 *db, const struct wt_ledger *ledger, struct wt_gaps *gap
 	wt_gaps_finish(gaps);
 	rc = find_named(&work);
 	if (rc == -EIO)
-		snprintf(diagnosis->problem, sizeof(diagnosis->problem), "%s", sqlite3_errmsg(db));
+		snprintf(diagnosis->problem, sizeof(diagnosis->problem), "%s",
+		         wt_report_problem(db));
 	if (diagnosis->count)
 		qsort(diagnosis->findings, diagnosis->count, sizeof(diagnosis->findings[0]),
 		      by_stake);

@@ -45,7 +45,7 @@ static int load_others(struct wt_diagnosing *work, int64_t device_id, struct int
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(
 	        work->db,
-	        "SELECT c.kernel_id, e.start_ns, e.end_ns FROM main.kernel_exec e JOIN config c "
+	        "SELECT c.kernel_id, e.start_ns, e.end_ns FROM kernel_row e JOIN config c "
 	        "USING (config_id) WHERE c.device_id = ?1 AND e.end_ns > ?2 AND e.start_ns < ?3"
 	        " AND e.end_ns > e.start_ns",
 	        &s);
@@ -144,7 +144,7 @@ static void say_waits(const struct wt_collectives *comm, struct wt_finding *find
 	WT_EVIDENCE(finding, "the last to come was ");
 	say_member(last, finding);
 	WT_EVIDENCE(finding, " in %s of %s collectives; waited: ", wt_text_count(a, last->last),
-	            wt_text_count(b, comm->found.collectives));
+	            wt_text_count(b, comm->found.collectives - comm->found.apart));
 	qsort(comm->members, comm->member_count, sizeof(*comm->members), by_waited);
 	for (size_t i = 0; i < comm->member_count && i < RANKS_NAMED; i++) {
 		WT_EVIDENCE(finding, "%s", i ? ", " : "");

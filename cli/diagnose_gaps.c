@@ -161,7 +161,8 @@ static void share_undecided(const struct wt_ledger_gap *gap, struct wt_gap_parts
 static void share_new_kernel(struct wt_gaps *gaps, const struct wt_ledger_gap *gap,
                              enum wt_family host, enum wt_family to, struct wt_gap_parts *parts)
 {
-	struct wt_late_kernel one = {gap->next->kernel_id, gap->next->start_ns, 0};
+	struct wt_late_kernel one = {gap->next->kernel_id, gaps->device->device_id,
+	                             gap->next->start_ns, 0};
 
 	move(parts, WT_FAMILY_LOAD, to, true);
 	move(parts, host, to, false);

@@ -96,16 +96,16 @@ struct wt_waiting_kernel {
 	double sm_ns[WT_FAMILY_MAX];
 };
 
-/* A kernel that was new after the start-up. */
+/* A kernel that was new to a device after the start-up. */
 struct wt_late_kernel {
-	int64_t kernel_id, at_ns;
+	int64_t kernel_id, device_id, at_ns;
 	double sm_ns;
 };
 
 struct wt_gaps_found {
 	int64_t breaks, chains, chain_kernels, chain_busy_ns, chain_idle_ns;
 	int64_t launches, launches_after_wait; /* of the threads that wait after many */
-	int64_t late_kernels;
+	int64_t late_kernels; /* on each device by itself */
 	struct wt_late_kernel late[3]; /* most SM-time first */
 };
 

@@ -242,6 +242,30 @@ static int name_calls(struct wt_diagnosing *work, const struct family_finding *k
 	return rc;
 }
 
+/* The kernels that were new; a kernel is so to each device by itself. */
+static void say_late(struct wt_diagnosing *work, const struct wt_gaps_found *found,
+                     struct wt_finding *finding)
+{
+	bool has_devices = work->ledger->device_count > 1;
+	char text[WT_TEXT_NUMBER_BYTES];
+
+	WT_EVIDENCE(finding, "; %s new kernel%s%s", wt_text_count(text, found->late_kernels),
+	            found->late_kernels == 1 ? "" : "s",
+	            has_devices && found->late_kernels > 1 ? ", each device by itself" : "");
+	for (size_t i = 0; i < sizeof(found->late) / sizeof(found->late[0]); i++) {
+		const struct wt_late_kernel *late = &found->late[i];
+
+		if (!late->kernel_id)
+			continue;
+		WT_EVIDENCE(finding, "%s%s", i ? ", " : ": ",
+		            wt_diagnose_kernel_name(work, late->kernel_id));
+		if (has_devices)
+			WT_EVIDENCE(finding, " on device %" PRId64, late->device_id);
+		WT_EVIDENCE(finding, " %s into the window",
+		            wt_text_ns(text, late->at_ns - work->ledger->start_ns));
+	}
+}
+
 /* What only one family knows of itself. */
 static void say_seen(struct wt_diagnosing *work, enum wt_family family, struct wt_finding *finding)
 {
@@ -268,14 +292,7 @@ static void say_seen(struct wt_diagnosing *work, enum wt_family family, struct w
 		            wt_text_ns(c, found->chain_busy_ns / found->chain_kernels),
 		            wt_text_ns(d, found->chain_idle_ns / found->chain_kernels));
 	} else if (family == WT_FAMILY_LATE) {
-		WT_EVIDENCE(finding, "; %s new kernel%s", wt_text_count(a, found->late_kernels),
-		            found->late_kernels == 1 ? "" : "s");
-		for (size_t i = 0; i < sizeof(found->late) / sizeof(found->late[0]); i++)
-			if (found->late[i].kernel_id)
-				WT_EVIDENCE(finding, "%s%s %s into the window", i ? ", " : ": ",
-				            wt_diagnose_kernel_name(work, found->late[i].kernel_id),
-				            wt_text_ns(a, found->late[i].at_ns -
-				                                  work->ledger->start_ns));
+		say_late(work, found, finding);
 	}
 }
 

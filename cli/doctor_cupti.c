@@ -285,19 +285,6 @@ static bool check_setting(struct search *search)
 	return true;
 }
 
-/* What makes no sense there counts as not set, which is worth a word. */
-static void check_buffers(struct wt_doctor *doctor)
-{
-	const char *given = getenv("WAVETAP_CUPTI_BUFFERS");
-	char *end = NULL;
-	long buffers = given ? strtol(given, &end, 10) : 0;
-
-	if (given && (end == given || *end || buffers < 0))
-		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_CUPTI_BUFFERS",
-		              "unset it, or make it a number; 0 is CUPTI's own limit",
-		              "\"%s\" is none: CUPTI may have 64 buffers on a device", given);
-}
-
 void wt_doctor_cupti(struct wt_doctor *doctor, const char *python)
 {
 	struct search *search = calloc(1, sizeof(*search));
@@ -308,7 +295,6 @@ void wt_doctor_cupti(struct wt_doctor *doctor, const char *python)
 		return;
 	}
 	search->doctor = doctor;
-	check_buffers(doctor);
 	if (python)
 		add_python(search, python);
 	if (check_setting(search)) {

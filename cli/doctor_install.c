@@ -20,6 +20,7 @@
 #include "schema/wt_ident.h"
 #include "schema/wt_keep.h"
 #include "schema/wt_sampling.h"
+#include "schema/wt_setting.h"
 
 #define GROUP "wavetap"
 
@@ -251,6 +252,22 @@ static void check_environment(struct wt_doctor *doctor)
 
 /* ---- settings */
 
+/* What makes no sense there counts as not set, which is worth a word. */
+static void check_numbers(struct wt_doctor *doctor)
+{
+	for (int i = 0; i < WT_SETTING_MAX; i++) {
+		const struct wt_setting *setting = wt_setting((enum wt_setting_id)i);
+		const char *given = getenv(setting->name);
+		uint32_t value;
+
+		if (given && !wt_setting_parse(setting, given, &value))
+			wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, setting->name,
+			              "unset it, or give such a number",
+			              "\"%s\" is none from %u to %u: it is %u", given,
+			              setting->least, setting->most, value);
+	}
+}
+
 static void check_settings(struct wt_doctor *doctor)
 {
 	const char *all = getenv("WAVETAP"), *spawn = getenv("WAVETAP_SPAWN");
@@ -285,6 +302,7 @@ static void check_settings(struct wt_doctor *doctor)
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_PROFILE",
 		              "a number of launches up to 1000",
 		              "WAVETAP_PROFILE=%s makes no sense: nothing is profiled", profile);
+	check_numbers(doctor);
 	if (bytes && bytes[0] && strtoull(bytes, NULL, 10) < WT_SEGMENT_BYTES_MIN)
 		wt_doctor_add(doctor, WT_DOCTOR_FAIL, GROUP, "WAVETAP_SHM_BYTES",
 		              "unset it, or give at least 1048576",

@@ -10,20 +10,20 @@
 static const struct wt_table_column columns[] = {
         {"share", "ALL%", WT_TABLE_RIGHT, 0, 5, 0},
         {"gap_sm_ns", "TIME", WT_TABLE_RIGHT, 0, 6, 0},
-        {"gaps", "GAPS", WT_TABLE_RIGHT, 0, 0, 0},
+        {"gaps", "GAPS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"main_cause", "MOSTLY", WT_TABLE_LEFT, 0, 0, 0},
         {"main_cause_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         WT_GAP_CAUSE_COLUMNS,
         {"where", "", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
-        {"call", "THREAD IN", WT_TABLE_LEFT, 0, 0, 0},
-        {"launch_call", "LAUNCHED BY", WT_TABLE_LEFT, 0, 0, 0},
+        {"call", "THREAD IN", WT_TABLE_LEFT, WT_TABLE_DROP(9), 0, 0},
+        {"launch_call", "LAUNCHED BY", WT_TABLE_LEFT, WT_TABLE_DROP(2), 0, 0},
         {"process_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"pid", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"tid", "THREAD", WT_TABLE_RIGHT, 0, 0, 0},
+        {"tid", "THREAD", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
         {"stream_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"kernel_id", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"kernel_sm_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
-        {"kernel", "BEFORE", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 8, 0},
+        {"kernel", "BEFORE", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE | WT_TABLE_DROP(4), 8, 0},
 };
 
 /* For people, where no call has a name. */

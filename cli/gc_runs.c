@@ -228,6 +228,16 @@ static int note_file(struct wt_gc *gc, enum wt_gc_action action, const char *kin
 	return wt_gc_note(gc, action, kind, path, bytes, "%s", reason);
 }
 
+/* Why it is never touched, whatever its name says; NULL: it may be. */
+static const char *obstacle(const struct stat *status)
+{
+	if (S_ISLNK(status->st_mode))
+		return "a symbolic link: not followed";
+	if (!S_ISREG(status->st_mode))
+		return "not a file";
+	return status->st_uid != geteuid() ? "belongs to another user" : NULL;
+}
+
 /* A file that only wavetapd gives such a name; is it ours to remove? */
 static int remove_file(struct wt_gc *gc, const struct folder *folder, const char *kind,
                        const char *name, const char *reason)
@@ -238,13 +248,8 @@ static int remove_file(struct wt_gc *gc, const struct folder *folder, const char
 	if (fstatat(folder->fd, name, &status, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	bytes = (int64_t)status.st_blocks * 512;
-	if (S_ISLNK(status.st_mode))
-		return note_file(gc, WT_GC_KEPT, kind, name, bytes,
-		                 "a symbolic link: not followed");
-	if (!S_ISREG(status.st_mode))
-		return 0;
-	if (status.st_uid != geteuid())
-		return note_file(gc, WT_GC_KEPT, kind, name, bytes, "belongs to another user");
+	if (obstacle(&status))
+		return note_file(gc, WT_GC_KEPT, kind, name, bytes, obstacle(&status));
 	if (strcmp(kind, "damaged") != 0 &&
 	    time(NULL) - status.st_mtime < (gc->has_daemon ? RECENT_S : YOUNG_S))
 		return 0;
@@ -262,7 +267,7 @@ static int consider_damaged(struct wt_gc *gc, const struct folder *folder, const
 	if (fstatat(folder->fd, name, &status, AT_SYMLINK_NOFOLLOW))
 		return 0;
 	return note_file(gc, WT_GC_KEPT, "damaged", name, (int64_t)status.st_blocks * 512,
-	                 "damaged (--force removes it)");
+	                 obstacle(&status) ? obstacle(&status) : "damaged (--force removes it)");
 }
 
 /* A file whose name is no run's. */
@@ -414,17 +419,16 @@ static int set_aside(struct wt_gc *gc, struct folder *folder)
 
 	for (size_t i = 0; i < folder->count && !err; i++) {
 		struct wt_db_run_file *run = &folder->runs[i];
-		const char *why = NULL;
+		const char *why;
 		struct stat status;
 
 		if (fstatat(folder->fd, name_of(run), &status, AT_SYMLINK_NOFOLLOW)) {
 			run->error = -errno;
 			continue;
 		}
-		if (S_ISLNK(status.st_mode))
-			why = "a symbolic link: not followed";
-		else if (status.st_uid != geteuid())
-			why = "belongs to another user";
+		why = obstacle(&status);
+		if (why)
+			;
 		else if (run->error == -EBADMSG && is_run_name(name_of(run), strlen(name_of(run))))
 			err = consider_damaged(gc, folder, name_of(run));
 		else if (run->error)

@@ -47,7 +47,7 @@ struct wt_option {
 	const char *argument; /* what help calls it; NULL for flags */
 	size_t offset; /* of the value in the command's struct */
 	const struct wt_choice *choices;
-	const char *help;
+	const char *help; /* NULL: taken, so as to say why not, but not offered */
 };
 
 /*
@@ -60,7 +60,7 @@ struct wt_option {
 int wt_options_parse(const struct wt_command *command, int argc, char **argv, void *values,
                      int *ret_is_help);
 
-/* Help of one command on stdout. */
+/* Help of one command on stdout, within the terminal's width, 80 columns at most. */
 void wt_options_print_help(const struct wt_command *command);
 
 /* The words that completion offers after `command`: one a line. */

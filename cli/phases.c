@@ -67,7 +67,7 @@ static int load_updates(sqlite3 *db, struct wt_map *updates)
 	sqlite3_finalize(s);
 	if (!rc)
 		rc = wt_report_prepare(db,
-		                       "SELECT e.exec_id, c.kernel_id FROM main.kernel_exec e JOIN "
+		                       "SELECT e.exec_id, c.kernel_id FROM kernel_row e JOIN "
 		                       "main.config c USING (config_id)",
 		                       &s);
 	if (rc) {
@@ -181,12 +181,11 @@ static int insert(sqlite3 *db, const struct work *work)
 int wt_phases_make(sqlite3 *db)
 {
 	struct work work = {0};
-	int rc = sqlite3_exec(db,
-	                      "DROP TABLE IF EXISTS temp.wt_phase; CREATE TEMP TABLE wt_phase "
-	                      "(exec_id INTEGER PRIMARY KEY, phase INTEGER, evidence INTEGER)",
-	                      NULL, NULL, NULL) == SQLITE_OK
-	                 ? 0
-	                 : -EIO;
+	int rc = wt_report_note(
+	        db, sqlite3_exec(db,
+	                         "DROP TABLE IF EXISTS temp.wt_phase; CREATE TEMP TABLE wt_phase "
+	                         "(exec_id INTEGER PRIMARY KEY, phase INTEGER, evidence INTEGER)",
+	                         NULL, NULL, NULL));
 
 	if (!rc)
 		rc = load(db, &work);

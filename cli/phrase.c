@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "cli/phrase.h"
+#include "cli/wrap.h"
+
+#define CONTINUED_COLUMNS 2 /* where a line goes on after a break */
 
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal)
 {
@@ -14,78 +17,96 @@ void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_term
 	line->used_columns = 0;
 }
 
-void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
+/* Escaped, malloc'd; NULL when out of memory: the numbers matter more than a remark. */
+static char *make_text(const struct wt_phrase *line, const char *format, va_list ap)
 {
-	size_t limit = line->terminal.width_columns;
-	char *text = NULL;
-	char *safe = NULL;
-	size_t width;
-	va_list ap;
+	char *text = NULL, *safe = NULL;
 
-	va_start(ap, format);
 	if (vasprintf(&text, format, ap) < 0)
 		text = NULL;
-	va_end(ap);
 	if (text)
 		safe = wt_text_escape(text, line->terminal.is_utf8);
 	free(text);
-	if (!safe) /* out of memory: the numbers matter more than this remark */
-		return;
-	width = wt_text_width(safe);
-	if (line->used_columns && limit && line->used_columns + 2 + width > limit) {
-		fputs("\n  ", line->out);
-		line->used_columns = 2;
-	} else if (line->used_columns) {
-		fputs("  ", line->out);
-		line->used_columns += 2;
-	}
-	fputs(safe, line->out);
-	line->used_columns += width;
-	free(safe);
+	return safe;
 }
 
-/* One word, after `gap` blanks or on a new line. */
-static void put_word(struct wt_phrase *line, const char *word, size_t gap, unsigned indent_columns)
+/* Breaks between words. */
+static void add_words(struct wt_phrase *line, char *words, unsigned indent_columns)
 {
-	size_t limit = line->terminal.width_columns, width = wt_text_width(word);
+	size_t gap = 2, leading = strspn(words, " ");
+	char *rest;
 
-	if (line->used_columns > indent_columns && limit &&
-	    line->used_columns + gap + width > limit) {
-		fprintf(line->out, "\n%*s", (int)indent_columns, "");
-		line->used_columns = indent_columns;
-	} else if (line->used_columns > 0) {
-		fprintf(line->out, "%*s", (int)gap, "");
-		line->used_columns += gap;
-	}
-	fputs(word, line->out);
-	line->used_columns += width;
-}
-
-void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char *format, ...)
-{
-	char *text = NULL, *safe = NULL, *rest, *word;
-	size_t gap = 2, leading;
-	va_list ap;
-
-	va_start(ap, format);
-	if (vasprintf(&text, format, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	if (text)
-		safe = wt_text_escape(text, line->terminal.is_utf8);
-	free(text);
-	if (!safe)
-		return;
-	leading = strspn(safe, " ");
 	if (line->used_columns == 0) {
 		fprintf(line->out, "%*s", (int)leading, "");
 		line->used_columns = leading;
 		gap = 0;
 	}
-	for (word = strtok_r(safe, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-		put_word(line, word, gap, indent_columns);
+	for (char *word = strtok_r(words, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+		line->used_columns = wt_wrap_word(line->out, word, gap, line->used_columns,
+		                                  indent_columns, line->terminal.width_columns);
 		gap = 1;
 	}
+}
+
+/* A whole one, or its words if no line has room for it. */
+static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
+{
+	size_t limit = line->terminal.width_columns, width = wt_text_width(safe);
+
+	if (!line->used_columns)
+		gap = 0;
+	if (limit && line->used_columns + gap + width > limit &&
+	    CONTINUED_COLUMNS + width > limit) {
+		add_words(line, safe, CONTINUED_COLUMNS);
+		return;
+	}
+	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
+		fprintf(line->out, "\n%*s", CONTINUED_COLUMNS, "");
+		line->used_columns = CONTINUED_COLUMNS;
+	} else {
+		fprintf(line->out, "%*s", (int)gap, "");
+		line->used_columns += gap;
+	}
+	fputs(safe, line->out);
+	line->used_columns += width;
+}
+
+void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
+{
+	char *safe;
+	va_list ap;
+
+	va_start(ap, format);
+	safe = make_text(line, format, ap);
+	va_end(ap);
+	if (safe)
+		add_whole(line, safe, 2);
+	free(safe);
+}
+
+void wt_phrase_item(struct wt_phrase *line, const char *format, ...)
+{
+	char *safe;
+	va_list ap;
+
+	va_start(ap, format);
+	safe = make_text(line, format, ap);
+	va_end(ap);
+	if (safe)
+		add_whole(line, safe, 1);
+	free(safe);
+}
+
+void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char *format, ...)
+{
+	char *safe;
+	va_list ap;
+
+	va_start(ap, format);
+	safe = make_text(line, format, ap);
+	va_end(ap);
+	if (safe)
+		add_words(line, safe, indent_columns);
 	free(safe);
 }
 
@@ -93,4 +114,20 @@ void wt_phrase_end(struct wt_phrase *line)
 {
 	fputc('\n', line->out);
 	line->used_columns = 0;
+}
+
+void wt_phrase_line(FILE *out, const struct wt_text_terminal *terminal, const char *format, ...)
+{
+	struct wt_phrase line;
+	char *safe;
+	va_list ap;
+
+	wt_phrase_init(&line, out, terminal);
+	va_start(ap, format);
+	safe = make_text(&line, format, ap);
+	va_end(ap);
+	if (safe)
+		add_words(&line, safe, CONTINUED_COLUMNS);
+	free(safe);
+	wt_phrase_end(&line);
 }

@@ -1,8 +1,9 @@
 /*
  * phrase.h - a line of several phrases that breaks between them where the terminal ends.
  *
- * Phrases are joined by two blanks; after a break the line goes on indented. Text is
- * escaped (wt_text_escape). Single-threaded; blocks as the FILE does.
+ * Phrases are joined by two blanks; after a break the line goes on indented. A phrase that no line
+ * has room for breaks between its words. Text is escaped (wt_text_escape). Single-threaded; blocks as
+ * the FILE does.
  */
 #ifndef WT_CLI_PHRASE_H
 #define WT_CLI_PHRASE_H
@@ -20,6 +21,9 @@ struct wt_phrase {
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal);
 void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+/* The same, after one blank: a list whose elements don't break, "host 75.3". */
+void wt_phrase_item(struct wt_phrase *line, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 /*
  * Prose: breaks between words too, and goes on indented by indent_columns. Begins a line of its own
  * or follows what is there after two blanks.
@@ -27,5 +31,8 @@ void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
 void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
 void wt_phrase_end(struct wt_phrase *line);
+/* A whole line of prose, which goes on indented by two columns. */
+void wt_phrase_line(FILE *out, const struct wt_text_terminal *terminal, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 
 #endif /* WT_CLI_PHRASE_H */

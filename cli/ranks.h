@@ -4,7 +4,8 @@
  * One ledger of all devices, told apart by process. A gap is that of the process whose kernel ended
  * it. Who waits for whom, and why: analysis/waits.h, by the steps of the process with most launches.
  * Memory beside the ledger's: for each process and device a row, 128 bytes a step, 16 bytes a kernel, 32
- * more a kernel beside a collective, 48 bytes a configuration and 24 bytes a kernel's name; collectives.h; and what finding the steps of one process takes.
+ * more a kernel beside a collective, 48 bytes a configuration and 24 bytes a kernel's name; what
+ * collectives.h says; and what finding the steps of one process takes.
  * Single-threaded; blocks on the file.
  */
 #ifndef WT_CLI_RANKS_H
@@ -24,7 +25,7 @@ struct wt_rank_union {
 	int64_t ns, end_ns;
 };
 
-/* Launches of one kernel in steps. */
+/* Launches of one kernel that begin in wt_ranks.steps_ns. */
 struct wt_rank_kernel {
 	int64_t kernel_id, time_ns, launches;
 };
@@ -36,11 +37,12 @@ struct wt_rank_pace {
 	double alone_ns; /* their mean; < 0: not known. Set in the end */
 };
 
+/* A launch of a kernel that is no collective, until it is known what ran beside it. */
 struct wt_rank_launch {
 	int64_t start_ns, end_ns;
 	int64_t fresh_start_ns; /* from here on it is counted: no earlier one still ran */
-	uint32_t pace;
-	bool is_beside; /* a collective of its process */
+	uint32_t pace; /* index of its configuration in wt_rank_row.paces */
+	bool is_beside; /* a collective of its process ran meanwhile */
 };
 
 /* A process on a device. */
@@ -51,7 +53,7 @@ struct wt_rank_row {
 	int64_t kernels, time_ns; /* in the window; summed durations */
 	struct wt_rank_union busy, compute, comm; /* all; without collectives; collectives */
 	struct wt_sweep_share share;
-	int64_t gaps, gap_sm_ns[WT_GAP_CAUSE_MAX];
+	int64_t gaps, gap_sm_ns[WT_GAP_CAUSE_MAX]; /* those that its kernels ended */
 	struct wt_interval *compute_at; /* time of its kernels but collectives, united */
 	size_t compute_count;
 	int64_t wait_ns; /* in collectives, for the last to come; < 0: not known */
@@ -83,11 +85,12 @@ struct wt_ranks {
 	struct wt_map row_at; /* process and device -> index */
 	int64_t processes;
 	struct wt_collectives collectives;
-	/* Where its steps begin, and the last one ends; two without steps: the window. */
+	/* step_count + 1 times: where the steady steps of the process with most launches begin, and the last ends. */
 	int64_t *steps_ns;
-	size_t step_count; /* steps: one less than times */
-	bool has_steps; /* false: one stretch, the window */
-	struct wt_intervals pageable; /* copies of the device in work */
+	size_t step_count;
+	bool has_steps; /* false: the window is the one step */
+	/* Pageable copies of the device that is being loaded, united. */
+	struct wt_intervals pageable;
 	struct wt_interval *pageable_at;
 	int64_t pageable_device_id;
 	sqlite3 *db;
@@ -95,16 +98,19 @@ struct wt_ranks {
 	const char *late_reason; /* why it is not known what made them late; static text */
 };
 
-/* ranks_late.c */
+/* ranks_late.c: 0 or -errno. Before the ledger's rows come: sets steps_ns, step_count, has_steps. */
 int wt_ranks_find_steps(struct wt_ranks *ranks, sqlite3 *db);
+/* Its part from fresh_start_ns on, where no earlier one of the row ran, to end_ns: to the steps it lies in. */
 int wt_ranks_spend_kernel(struct wt_ranks *ranks, struct wt_rank_row *row,
                           const struct wt_ledger_row *kernel, int64_t fresh_start_ns,
                           int64_t end_ns);
+/* A gap between its kernels that are no collectives, by cause. */
 int wt_ranks_spend_gap(struct wt_ranks *ranks, struct wt_rank_row *row,
                        const struct wt_ledger_gap *gap);
 /* Takes a share of the launch's time off what its kernels took. */
 void wt_ranks_take_off(const struct wt_ranks *ranks, struct wt_rank_row *row,
                        const struct wt_rank_launch *launch, int64_t kernel_id, double share);
+/* In the end: sets late and late_kernel.. of each row, or late_reason. */
 int wt_ranks_judge(struct wt_ranks *ranks);
 
 /* ranks_pace.c: kernels and collectives as they come by start; then the sums are put right. 0 or -errno. */

@@ -13,15 +13,7 @@
 
 bool wt_run_has_table(sqlite3 *db, const char *name)
 {
-	sqlite3_stmt *s;
-	bool has = false;
-
-	if (wt_report_prepare(db, "SELECT 1 FROM main.sqlite_schema WHERE name = ?1", &s))
-		return false;
-	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-	has = wt_report_step(s) > 0;
-	sqlite3_finalize(s);
-	return has;
+	return wt_db_has_table(db, name);
 }
 
 static double number(sqlite3_stmt *s, int column)
@@ -222,17 +214,17 @@ static int find_profiled(sqlite3 *db)
 	static const char sql[] =
 	        "CREATE TEMP TABLE IF NOT EXISTS wt_profiled AS"
 	        " SELECT e.config_id, e.process_id, e.launch_seq FROM main.profile_launch p"
-	        " CROSS JOIN main.kernel_exec e USING (process_id, launch_seq)"
+	        " CROSS JOIN kernel_row e USING (process_id, launch_seq)"
 	        " WHERE e.graph_id IS NULL";
-	int code;
+	int rc;
 
 	if (!wt_run_has_table(db, "profile_launch") ||
 	    !wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_launch)", 0))
 		return 1;
 	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
-	code = sqlite3_exec(db, sql, NULL, NULL, NULL);
+	rc = wt_report_note(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 	sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
-	return code == SQLITE_OK ? 0 : -EIO;
+	return rc;
 }
 
 static int load_profiled(sqlite3 *db, int64_t config_id, struct wt_rates_profiled *profiled)

@@ -414,6 +414,9 @@ static int load_launches(sqlite3 *db, const struct wt_report_query *query,
 		wt_report_measure_apply(measure, report);
 	if (rc || query->gaps == WT_REPORT_NOT_NEEDED || !report->has_window)
 		return rc;
+	rc = wt_report_sum_gaps(db, query->select, key, report);
+	if (rc)
+		return rc < 0 && query->gaps == WT_REPORT_NEEDED ? rc : 0;
 	if (query->gaps == WT_REPORT_NEEDED)
 		return wt_report_load_gaps(db, query->select, key, report);
 	if (is_cheap)
@@ -477,13 +480,13 @@ static int load_at_once(sqlite3 *db, const struct wt_report_query *query, struct
                         int (*load)(sqlite3 *, const struct wt_report_query *, struct wt_report *))
 {
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
-	int rc = sqlite3_exec(db, "SAVEPOINT report", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	int rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT report", NULL, NULL, NULL));
 
 	memset(report, 0, sizeof(*report));
 	if (!rc)
 		rc = load(db, query, report);
 	if (rc == -EIO)
-		snprintf(report->problem, sizeof(report->problem), "%s", sqlite3_errmsg(db));
+		snprintf(report->problem, sizeof(report->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE report", NULL, NULL, NULL);
 	return rc;
 }

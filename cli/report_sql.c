@@ -2,23 +2,47 @@
  * report_sql.c - see report_sql.h. Single-threaded; blocks on the file.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
 
+static char noted[WT_DB_ERROR_BYTES]; /* of the last failure; one thread */
+
+static bool is_failure(int code)
+{
+	return code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE;
+}
+
+int wt_report_note(sqlite3 *db, int code)
+{
+	if (!is_failure(code))
+		return 0;
+	snprintf(noted, sizeof(noted), "%s",
+	         is_failure(sqlite3_errcode(db)) ? sqlite3_errmsg(db) : sqlite3_errstr(code));
+	return -EIO;
+}
+
+const char *wt_report_problem(sqlite3 *db)
+{
+	if (is_failure(sqlite3_errcode(db)))
+		return sqlite3_errmsg(db);
+	return noted[0] ? noted : "it can't be read";
+}
+
 int wt_report_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
 {
-	return sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) == SQLITE_OK ? 0 : -EIO;
+	return wt_report_note(db, sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL));
 }
 
 /* SQLITE_ROW: 1, SQLITE_DONE: 0. */
 int wt_report_step(sqlite3_stmt *statement)
 {
-	int rc = sqlite3_step(statement);
+	int code = sqlite3_step(statement);
 
-	return rc == SQLITE_ROW ? 1 : rc == SQLITE_DONE ? 0 : -EIO;
+	return code == SQLITE_ROW ? 1 : wt_report_note(sqlite3_db_handle(statement), code);
 }
 
 /* A copy of a text column; NULL stays NULL. */

@@ -12,6 +12,12 @@ int wt_report_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement
 /* A row: 1, the end: 0, else -EIO. */
 int wt_report_step(sqlite3_stmt *statement);
 
+/* 0, or -EIO for what SQLite did not do (any code but OK, ROW and DONE), whose words are kept. */
+int wt_report_note(sqlite3 *db, int code);
+
+/* What SQLite said of the failure: also after whatever was done since then to clean up. */
+const char *wt_report_problem(sqlite3 *db);
+
 /* A copy of a text column, malloc'd; NULL stays NULL. 0 or -ENOMEM. */
 int wt_report_copy_text(sqlite3_stmt *statement, int column, char **ret_text);
 
@@ -52,7 +58,11 @@ int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency
                    struct wt_report_key *key, struct wt_report_measure *measure,
                    struct wt_report *report);
 
-/* report_gap.c: the ledger, and the gaps before the kernels of each row. 0 or -errno. */
+/* report_gap.c: the same from sums, without reading launches: 1, 0: there are none, or -errno. */
+int wt_report_sum_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
+                       struct wt_report *report);
+
+/* The ledger, and the gaps before the kernels of each row. 0 or -errno. */
 int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
                         struct wt_report *report);
 

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
 #include "schema/wt_paths.h"
+#include "schema/wt_rows.h"
 
 #define AMBIGUOUS_LISTED 5
 
@@ -25,6 +27,30 @@ int wt_run_data_dir(char *path)
 	return rc;
 }
 
+/* What is missing then is said once; what is there is shown. */
+static void tell_damage(void *arg, const struct wt_rows_damage *damage)
+{
+	char text[WT_ROWS_TEXT_BYTES];
+
+	wt_rows_describe(damage, text);
+	wt_cli_error("%s: %s", sqlite3_db_filename(arg, "main"), text);
+}
+
+int wt_run_attach_rows(sqlite3 *db)
+{
+	int code;
+
+	/* Without chunks this state of the file is kept to, or they could come meanwhile. */
+	sqlite3_exec(db, "PRAGMA query_only = OFF; BEGIN", NULL, NULL, NULL);
+	code = wt_rows_attach(db, tell_damage, db);
+	if (code == SQLITE_OK)
+		code = wt_rows_hide(db);
+	if (code != SQLITE_OK || wt_rows_has_chunks(db))
+		sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+	return code == SQLITE_OK ? 0 : wt_db_errno(code) ? wt_db_errno(code) : -EIO;
+}
+
 static int open_path(const char *path, struct wt_run_file *ret_run)
 {
 	char error[WT_DB_ERROR_BYTES];
@@ -34,9 +60,11 @@ static int open_path(const char *path, struct wt_run_file *ret_run)
 		wt_cli_error("%s", error);
 		return WT_EXIT_FAILED;
 	}
-	rc = wt_db_describe(ret_run->db, path, &ret_run->info);
+	rc = wt_run_attach_rows(ret_run->db);
+	if (!rc)
+		rc = wt_db_describe(ret_run->db, path, &ret_run->info);
 	if (rc) {
-		wt_cli_error("%s: %s", path, sqlite3_errmsg(ret_run->db));
+		wt_cli_error("%s: %s", path, wt_report_problem(ret_run->db));
 		wt_run_file_close(ret_run);
 		return WT_EXIT_FAILED;
 	}
@@ -286,4 +314,41 @@ void wt_run_file_close(struct wt_run_file *run)
 {
 	sqlite3_close(run->db);
 	run->db = NULL;
+}
+
+/* Is it the file that its id means, in the data directory that the next command looks into? */
+static bool is_found_by_id(const struct wt_run_file *run)
+{
+	struct wt_db_run_file *runs = NULL;
+	const struct wt_db_run_file *found;
+	char data_dir[WT_PATH_BYTES];
+	struct stat own, other;
+	size_t count = 0, same = 0;
+	bool is_found = false;
+
+	if (!run->info.id[0] || stat(run->info.path, &own) || wt_path_data_dir(data_dir) ||
+	    wt_db_list(data_dir, &runs, &count))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		same += !strcmp(runs[i].id, run->info.id);
+	found = same == 1 ? wt_run_pick(runs, count, run->info.id) : NULL;
+	if (found && !stat(found->path, &other))
+		is_found = own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+	free(runs);
+	return is_found;
+}
+
+char *wt_run_option(const struct wt_run_file *run, const char *spec)
+{
+	char *word, *option = NULL;
+
+	if (!spec)
+		return strdup("");
+	if (parse_latest(spec) < 0 && strlen(spec) > strlen(run->info.id) && is_found_by_id(run))
+		spec = run->info.id;
+	word = wt_text_shell_word(spec);
+	if (word && asprintf(&option, " -r %s", word) < 0)
+		option = NULL;
+	free(word);
+	return option;
 }

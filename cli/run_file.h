@@ -36,6 +36,20 @@ struct wt_run_file {
 int wt_run_file_open(const char *spec, struct wt_run_file *ret_run);
 void wt_run_file_close(struct wt_run_file *run);
 
+/*
+ * What names the same run in a later command, for people to paste: " -r " and its id where the data
+ * directory has it under that, else the word or path that it was opened by, quoted for a shell; "" where
+ * no `spec` was given. malloc'd, the caller frees it; NULL when out of memory.
+ */
+char *wt_run_option(const struct wt_run_file *run, const char *spec);
+
+/*
+ * For a connection that was opened otherwise: makes tables and views of all rows, packed or not (see
+ * schema/wt_rows.h). Of a damaged chunk a line is written; statements go on without its rows. 0 or
+ * -errno.
+ */
+int wt_run_attach_rows(sqlite3 *db);
+
 /* Is a file meant, rather than the name of a run? */
 bool wt_run_is_path(const char *spec);
 

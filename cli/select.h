@@ -48,19 +48,35 @@ struct wt_select_words {
 	}
 
 /* The entries of a command's option array; `field` is its struct wt_select_words. */
-#define WT_SELECT_OPTIONS(values, field)                                                           \
+#define WT_SELECT_TIME_OPTIONS(values, field)                                                      \
 	WT_SELECT_OPTION(values, field, from, "T",                                                 \
 	                 "only from T after the first launch on; -T: before the end"),             \
 	        WT_SELECT_OPTION(values, field, to, "T", "only up to T"),                          \
-	        WT_SELECT_OPTION(values, field, rank, "N[,A-B]", "only processes of these ranks"), \
-	        WT_SELECT_OPTION(values, field, device, "N|UUID",                                  \
-	                         "only the device with that id or beginning of its UUID"),         \
-	        WT_SELECT_OPTION(values, field, kernel, "RE",                                      \
-	                         "only kernels whose name, short or whole, matches"),              \
 	        WT_SELECT_OPTION(values, field, steps, "A:B",                                      \
 	                         "only steps A to B, if steps are found"),                         \
+	        WT_SELECT_OPTION(values, field, device, "N|UUID",                                  \
+	                         "only the device with that id or beginning of its UUID")
+#define WT_SELECT_KERNEL_OPTION(values, field, text)                                               \
+	WT_SELECT_OPTION(values, field, kernel, "RE", text)
+/* Without help: nobody is offered them, and who tries is told why not. */
+#define WT_SELECT_REFUSED_OPTION(values, field, word)                                              \
+	WT_SELECT_OPTION(values, field, word, "X", NULL)
+
+/* Of readers that tell kernels apart (wt_select_apply). */
+#define WT_SELECT_OPTIONS(values, field)                                                           \
+	WT_SELECT_TIME_OPTIONS(values, field),                                                     \
+	        WT_SELECT_OPTION(values, field, rank, "N[,A-B]", "only processes of these ranks"), \
+	        WT_SELECT_KERNEL_OPTION(values, field,                                             \
+	                                "only kernels whose name, short or whole, matches"),       \
 	        WT_SELECT_OPTION(values, field, range, "NAME",                                     \
 	                         "only kernels launched in ranges of that name, or glob")
+
+/* Of readers of whole devices (wt_select_apply_devices), which do without --kernel and --range. */
+#define WT_SELECT_DEVICE_OPTIONS(values, field)                                                    \
+	WT_SELECT_TIME_OPTIONS(values, field),                                                     \
+	        WT_SELECT_OPTION(values, field, rank, "N[,A-B]",                                   \
+	                         "only the devices of these ranks, if theirs alone"),              \
+	        WT_SELECT_REFUSED_OPTION(values, field, range)
 
 /* Of commands that see the steady steps by default. */
 #define WT_SELECT_ALL_OPTION(values, field)                                                        \

@@ -13,6 +13,7 @@
 #include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/select_impl.h"
+#include "daemon/ledger_sums.h"
 #include "cli/text.h"
 
 /* The file's own text says what its views are, so they are made again over what is selected. */
@@ -29,7 +30,7 @@ int wt_select_execute(sqlite3 *db, const char *format, ...)
 	va_end(ap);
 	code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 	sqlite3_free(sql);
-	return code == SQLITE_OK ? 0 : code == SQLITE_NOMEM ? -ENOMEM : -EIO;
+	return code == SQLITE_NOMEM ? -ENOMEM : wt_report_note(db, code);
 }
 
 /* ---- times */
@@ -58,27 +59,9 @@ static int sampled_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 
 int wt_select_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
-	static const char sql[] =
-	        "SELECT min(first_kernel_ns, ifnull(first_launch_ns, first_kernel_ns)),"
-	        " max(last_kernel_ns, ifnull(last_copy_ns, last_kernel_ns)) FROM"
-	        " (SELECT min(first_ns) AS first_kernel_ns, max(last_ns) AS last_kernel_ns FROM "
-	        "main.config_stat),"
-	        " (SELECT min(max(first_ns, armed_ns)) AS first_launch_ns FROM main.process),"
-	        " (SELECT max(end_ns) AS last_copy_ns FROM main.copy)";
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc = wt_ledger_span(db, ret_start_ns, ret_end_ns);
 
-	if (rc)
-		return rc;
-	rc = wt_report_step(s);
-	if (rc > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL) {
-		*ret_start_ns = sqlite3_column_int64(s, 0);
-		*ret_end_ns = sqlite3_column_int64(s, 1);
-	} else if (rc > 0) {
-		rc = sampled_span(db, ret_start_ns, ret_end_ns);
-	}
-	sqlite3_finalize(s);
-	return rc;
+	return rc ? rc : sampled_span(db, ret_start_ns, ret_end_ns);
 }
 
 /* A sum that stays within int64. */
@@ -164,7 +147,8 @@ static int make_window(const struct wt_select *select, const char *condition, sq
 	long long start = select->start_ns, end = select->end_ns;
 	int rc = wt_select_execute(
 	        db,
-	        "CREATE TEMP VIEW kernel_exec AS SELECT * FROM main.kernel_exec "
+	        "DROP VIEW IF EXISTS temp.kernel_exec; "
+	        "CREATE TEMP VIEW kernel_exec AS SELECT * FROM kernel_row "
 	        "WHERE start_ns < %lld AND (end_ns > %lld OR start_ns = end_ns AND "
 	        "start_ns >= %lld) AND %s",
 	        end, start, start, condition);
@@ -191,11 +175,18 @@ static int execute_one(sqlite3 *db, const char *sql)
 static int make_view(sqlite3 *db, const char *name)
 {
 	static const char begin[] = "CREATE VIEW ";
-	char *sql = NULL, *temporary = NULL;
+	char *sql = NULL, *temporary = NULL, missing[64];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(
-	        db, "SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?1", &s);
+	int rc;
 
+	/* Is it there? Else in SQLite's words. */
+	snprintf(missing, sizeof(missing), "SELECT 1 FROM main.%s", name);
+	rc = wt_report_prepare(db, missing, &s);
+	if (rc)
+		return rc;
+	sqlite3_finalize(s);
+	rc = wt_report_prepare(
+	        db, "SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?1", &s);
 	if (rc)
 		return rc;
 	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
@@ -205,9 +196,12 @@ static int make_view(sqlite3 *db, const char *name)
 	sqlite3_finalize(s);
 	if (rc)
 		return rc;
-	if (sql && !strncmp(sql, begin, strlen(begin)))
+	/* wt_rows_hide() may have made it over all rows. */
+	rc = wt_select_execute(db, "DROP VIEW IF EXISTS temp.%s", name);
+	if (!rc && sql && !strncmp(sql, begin, strlen(begin)))
 		temporary = sqlite3_mprintf("CREATE TEMP VIEW %s", sql + strlen(begin));
-	rc = temporary ? execute_one(db, temporary) : -EIO;
+	if (!rc)
+		rc = temporary ? execute_one(db, temporary) : -EIO;
 	sqlite3_free(temporary);
 	free(sql);
 	return rc;
@@ -223,11 +217,11 @@ static int make_views(const struct wt_select *select, sqlite3 *db)
 	if (select->has_window || select->words.range) {
 		rc = make_window(select, condition, db);
 	} else {
-		rc = wt_select_execute(
-		        db,
-		        "CREATE TEMP VIEW kernel_exec AS SELECT * FROM main.kernel_exec "
-		        "WHERE %s",
-		        condition);
+		rc = wt_select_execute(db,
+		                       "DROP VIEW IF EXISTS temp.kernel_exec; "
+		                       "CREATE TEMP VIEW kernel_exec AS SELECT * FROM kernel_row "
+		                       "WHERE %s",
+		                       condition);
 		if (!rc)
 			rc = make_stat(condition, db);
 	}
@@ -257,7 +251,8 @@ static int explain_nothing(const struct wt_select *select, const struct wt_run_f
 static int find_all(struct wt_select *select, const struct wt_run_file *run, bool *ret_is_empty)
 {
 	sqlite3 *db = run->db;
-	int rc = wt_select_execute(db, "PRAGMA query_only = OFF; BEGIN");
+	int rc = wt_select_execute(db, "PRAGMA query_only = OFF%s",
+	                           sqlite3_get_autocommit(db) ? "; BEGIN" : "");
 
 	if (!rc)
 		rc = wt_select_span(db, &select->run_start_ns, &select->run_end_ns);
@@ -364,7 +359,7 @@ static int apply_with(struct wt_select *select, const struct wt_run_file *run,
 	rc = how(select, run);
 	if (rc < 0) {
 		wt_cli_error("%s: %s", run->info.path,
-		             rc == -ENOMEM ? "out of memory" : sqlite3_errmsg(run->db));
+		             rc == -ENOMEM ? "out of memory" : wt_report_problem(run->db));
 		rc = WT_EXIT_FAILED;
 	}
 	sqlite3_exec(run->db, "PRAGMA query_only = ON", NULL, NULL, NULL);

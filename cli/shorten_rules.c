@@ -212,6 +212,7 @@ bool wt_ks_put_cudnn(struct shortener *k)
 	if (knob && knob < end) {
 		wt_ks_put_bytes(k, p, (size_t)(knob - p));
 		p = knob + 6 + strspn(knob + 6, "0123456789");
+		p = p < end ? p : end; /* "_knob_kernel": one underscore belongs to both */
 	}
 	wt_ks_put_bytes(k, p, (size_t)(end - p));
 	return true;

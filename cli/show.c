@@ -203,30 +203,13 @@ static char *same_function(sqlite3 *db, const char *function, int *ret_rc)
 	return sqlite3_str_finish(list);
 }
 
-/* A word for a shell, quoted where it must be; what is not printable ASCII by its bytes, for bash and the
- * like. */
 static void append_word(sqlite3_str *text, const char *word)
 {
-	bool is_ascii = true;
+	char *quoted = wt_text_shell_word(word);
 
-	if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	                               "0123456789_-./=:,+@%")] == '\0') {
-		sqlite3_str_appendf(text, "%s", word);
-		return;
-	}
-	for (const char *at = word; *at; at++)
-		is_ascii &= *at >= ' ' && *at <= '~';
-	sqlite3_str_appendall(text, is_ascii ? "'" : "$'");
-	for (; *word; word++) {
-		if (is_ascii && *word == '\'')
-			sqlite3_str_appendall(text, "'\\''");
-		else if (!is_ascii &&
-		         (*word < ' ' || *word > '~' || *word == '\'' || *word == '\\'))
-			sqlite3_str_appendf(text, "\\x%02x", (unsigned char)*word);
-		else
-			sqlite3_str_appendchar(text, 1, *word);
-	}
-	sqlite3_str_appendchar(text, 1, '\'');
+	if (quoted)
+		sqlite3_str_appendall(text, quoted);
+	free(quoted);
 }
 
 /* A command as the kernel tells it, with blanks between its words. */
@@ -258,7 +241,7 @@ static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 	        "  ON e.graph_id IS NULL AND l.p = e.process_id AND l.seq = e.launch_seq"
 	        "  WHERE c.kernel_id = %lld AND coalesce(l.entry_ns, e.start_ns) IS NOT NULL),"
 	        " middle AS (SELECT p, t FROM mine WHERE i = (n + 1) / 2 ORDER BY n DESC LIMIT 1)"
-	        " SELECT (SELECT count(*) FROM main.kernel_exec e JOIN config c USING (config_id)"
+	        " SELECT (SELECT count(*) FROM kernel_row e JOIN config c USING (config_id)"
 	        "  LEFT JOIN call l ON e.graph_id IS NULL AND l.p = e.process_id"
 	        "  AND l.seq = e.launch_seq WHERE c.kernel_id IN (%s) AND e.process_id = m.p"
 	        "  AND coalesce(l.entry_ns, e.start_ns) < m.t),"
@@ -304,7 +287,7 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 	memset(show, 0, sizeof(*show));
 	rc = load_configs(db, select, kernel_id, show);
 	if (rc == -EIO && !show->problem[0])
-		snprintf(show->problem, sizeof(show->problem), "%s", sqlite3_errmsg(db));
+		snprintf(show->problem, sizeof(show->problem), "%s", wt_report_problem(db));
 	if (rc)
 		return rc;
 	show->demangled = wt_kernel_name_demangle(show->total.kernel);
@@ -313,7 +296,7 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 	if (!rc && !show->is_collective)
 		rc = load_ncu(db, kernel_id, show);
 	if (rc == -EIO)
-		snprintf(show->problem, sizeof(show->problem), "%s", sqlite3_errmsg(db));
+		snprintf(show->problem, sizeof(show->problem), "%s", wt_report_problem(db));
 	return rc;
 }
 

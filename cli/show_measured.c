@@ -20,15 +20,15 @@
 static const struct wt_table_column columns[] = {
         {"grid", "GRID", WT_TABLE_RIGHT, 0, 0, 0},
         {"evidence", "EVIDENCE", WT_TABLE_LEFT, 0, 0, 0},
-        {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
+        {"launches", "N", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"active", "ACTIVE", WT_TABLE_RIGHT, 0, 0, 0},
         {"error", "+-", WT_TABLE_RIGHT, 0, 0, 0},
-        {"under", "UNDER", WT_TABLE_RIGHT, 0, 0, 0},
-        {"wave", "WAVE", WT_TABLE_RIGHT, 0, 0, 0},
-        {"wave_max", "WAVE<=", WT_TABLE_RIGHT, 0, 0, 0},
-        {"straggle", "STRAGGLE", WT_TABLE_RIGHT, 0, 0, 0},
-        {"ramp", "RAMP", WT_TABLE_RIGHT, 0, 0, 0},
-        {"bound", "BOUND BY", WT_TABLE_LEFT, 0, 0, 0},
+        {"under", "UNDER", WT_TABLE_RIGHT, WT_TABLE_DROP(7), 0, 0},
+        {"wave", "WAVE", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"wave_max", "WAVE<=", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"straggle", "STRAGGLE", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
+        {"ramp", "RAMP", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"bound", "BOUND BY", WT_TABLE_LEFT, WT_TABLE_DROP(6), 0, 0},
 };
 
 /* Two digits where SMs are few. */
@@ -357,9 +357,11 @@ static int print_table(FILE *out, const struct wt_text_terminal *terminal,
 		add_model(table, config, !wt_rates_used(&config->measured));
 		shown++;
 	}
-	fprintf(out,
-	        "\nmeasured in the whole run: SMs of %" PRId64 ", mean over a launch (* stands)\n",
-	        sms);
+	fputc('\n', out);
+	wt_phrase_line(out, terminal,
+	               "measured in the whole run: SMs of %" PRId64
+	               ", mean over a launch (* stands)",
+	               sms);
 	rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
 	return rc;

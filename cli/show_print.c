@@ -8,26 +8,15 @@
 
 #include "cli/measured.h"
 #include "cli/phrase.h"
+#include "cli/plot.h"
 #include "cli/select.h"
 #include "cli/show_print.h"
 #include "cli/table.h"
 #include "cli/top_text.h"
 
-#define BAR_COLUMNS 40
+#define BIN_COLUMNS 31 /* before the bar of a bin of durations */
 #define CONFIGS_SHOWN 20 /* --json has all */
 #define ADVICE_SHOWN 5
-#define WIDE_COLUMNS 92
-#define GRIDS_MIN 3 /* fewer make no curve */
-
-static void print_bar(FILE *out, int64_t value, int64_t most, bool is_utf8)
-{
-	int columns = most > 0 ? (int)((double)value / (double)most * BAR_COLUMNS + 0.5) : 0;
-
-	if (value > 0 && columns == 0)
-		columns = 1;
-	for (int i = 0; i < columns; i++)
-		fputs(is_utf8 ? "\u2588" : "#", out);
-}
 
 /* ---- head */
 
@@ -35,15 +24,20 @@ static void print_bar(FILE *out, int64_t value, int64_t most, bool is_utf8)
 static void print_lost(struct wt_phrase *line, const struct wt_report_row *total)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
-	char evidence[WT_MEASURED_TEXT_BYTES];
+	char evidence[WT_MEASURED_TEXT_BYTES], wave[2 * WT_TEXT_NUMBER_BYTES + 8];
 	int64_t parts_sm_ns[WT_EVIDENCE_MAX];
 	int64_t whole_sm_ns = wt_report_row_sm_ns(total, parts_sm_ns);
 	const char *about = total->has_measured ? "" : "~";
 
-	wt_phrase_add(line, "lost %s%s of the GPU to underfill, %s%s to %s to waves", about,
-	              wt_text_ns(a, (int64_t)total->underfill_gpu_ns), about,
-	              wt_text_ns(b, (int64_t)total->wave_gpu_ns),
-	              wt_text_ns(c, (int64_t)total->wave_max_gpu_ns));
+	wt_text_ns(b, (int64_t)total->wave_gpu_ns);
+	wt_text_ns(c, (int64_t)total->wave_max_gpu_ns);
+	if (strcmp(b, c) != 0) /* a range only where it is one */
+		snprintf(wave, sizeof(wave), "%s%s to %s", about, b, c);
+	else
+		snprintf(wave, sizeof(wave), "%s%s", total->wave_gpu_ns > 0 ? about : "", b);
+	wt_phrase_add(line, "lost %s%s of the GPU to underfill, %s to waves",
+	              total->underfill_gpu_ns > 0 ? about : "",
+	              wt_text_ns(a, (int64_t)total->underfill_gpu_ns), wave);
 	if (total->has_measured)
 		wt_phrase_add(line, "%s to unequal blocks, %s to launch and drain",
 		              wt_text_ns(a, (int64_t)total->straggle_gpu_ns),
@@ -116,11 +110,11 @@ static int print_times(FILE *out, const struct wt_text_terminal *terminal,
 	static const struct wt_table_column columns[] = {
 	        {"what", "", WT_TABLE_LEFT, 0, 0, 0},
 	        {"min", "MIN", WT_TABLE_RIGHT, 0, 7, 0},
-	        {"mean", "MEAN", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"mean", "MEAN", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 7, 0},
 	        {"median", "MEDIAN", WT_TABLE_RIGHT, 0, 7, 0},
-	        {"p99", "P99", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"p99", "P99", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 7, 0},
 	        {"max", "MAX", WT_TABLE_RIGHT, 0, 7, 0},
-	        {"deviation", "DEVIATION", WT_TABLE_RIGHT, 0, 7, 0},
+	        {"deviation", "DEVIATION", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 7, 0},
 	};
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 	int rc;
@@ -151,10 +145,10 @@ static void print_bins(FILE *out, const struct wt_text_terminal *terminal,
 			most = show->bins[i].count;
 	fputc('\n', out);
 	for (size_t i = 0; i < show->bin_count; i++) {
-		fprintf(out, "%8s .. %-8s %9s ", wt_text_ns(low, show->bins[i].low_ns),
+		fprintf(out, "%8s .. %-8s %9s", wt_text_ns(low, show->bins[i].low_ns),
 		        wt_text_ns(high, show->bins[i].high_ns),
 		        wt_text_count(count, show->bins[i].count));
-		print_bar(out, show->bins[i].count, most, terminal->is_utf8);
+		wt_plot_bar(out, terminal, BIN_COLUMNS, show->bins[i].count, most);
 		fputc('\n', out);
 	}
 }
@@ -164,18 +158,19 @@ static void print_bins(FILE *out, const struct wt_text_terminal *terminal,
 static const struct wt_table_column config_columns[] = {
         {"device", "DEV", WT_TABLE_RIGHT, 0, 0, 0},
         {"grid", "GRID", WT_TABLE_RIGHT, 0, 0, 0},
-        {"block", "BLOCK", WT_TABLE_RIGHT, 0, 0, 0},
-        {"regs", "REGS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"smem", "SMEM", WT_TABLE_RIGHT, 0, 0, 0},
-        {"per_sm", "B/SM", WT_TABLE_RIGHT, 0, 0, 0},
-        {"limiter", "LIMITED BY", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 6, 0},
+        {"block", "BLOCK", WT_TABLE_RIGHT, WT_TABLE_DROP(7), 0, 0},
+        {"regs", "REGS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"smem", "SMEM", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"per_sm", "B/SM", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
+        {"limiter", "LIMITED BY", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE | WT_TABLE_DROP(8), 6, 0},
         {"waves", "WAVES", WT_TABLE_RIGHT, 0, 0, 0},
         {"launches", "N", WT_TABLE_RIGHT, 0, 0, 0},
         {"us", "US", WT_TABLE_RIGHT, 0, 0, 0},
-        {"under", "UNDER", WT_TABLE_RIGHT, 0, 0, 0},
-        {"wave", "WAVE", WT_TABLE_RIGHT, 0, 0, 0},
-        {"wave_max", "WAVE<=", WT_TABLE_RIGHT, 0, 0, 0},
-        {"straggle", "STRAG", WT_TABLE_RIGHT, 0, 0, 0}, /* in text where something is measured */
+        {"under", "UNDER", WT_TABLE_RIGHT, WT_TABLE_DROP(9), 0, 0},
+        {"wave", "WAVE", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"wave_max", "WAVE<=", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
+        {"straggle", "STRAG", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0,
+         0}, /* in text where something is measured */
 };
 
 #define CONFIG_COLUMNS (sizeof(config_columns) / sizeof(config_columns[0]))
@@ -234,27 +229,28 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 	add_share(table, config, row->straggle_sm_ns, row->has_measured);
 }
 
-/* Narrow terminals do without shared memory and the least of the wave's range. */
-static struct wt_table *make_config_table(const struct wt_text_terminal *terminal,
-                                          const struct wt_show *show,
+static bool is_one_device(const struct wt_show *show)
+{
+	for (size_t i = 1; i < show->config_count; i++)
+		if (show->configs[i].row.device_id != show->configs[0].row.device_id)
+			return false;
+	return true;
+}
+
+static struct wt_table *make_config_table(const struct wt_show *show,
                                           struct wt_table_column columns[CONFIG_COLUMNS])
 {
-	bool is_narrow = terminal->width_columns && terminal->width_columns < WIDE_COLUMNS;
-	bool is_one_device = true;
-
-	for (size_t i = 1; i < show->config_count; i++)
-		is_one_device &= show->configs[i].row.device_id == show->configs[0].row.device_id;
 	memcpy(columns, config_columns, sizeof(config_columns));
-	if (is_one_device)
+	if (is_one_device(show))
 		columns[0].flags |= WT_TABLE_NO_TEXT;
 	for (size_t i = 0; i < CONFIG_COLUMNS; i++) {
 		const char *key = columns[i].key;
 
-		if (is_narrow && (!strcmp(key, "smem") ||
-		                  !strcmp(key, show->total.has_measured ? "wave_max" : "wave")))
-			columns[i].flags |= WT_TABLE_NO_TEXT;
 		if (!show->total.has_measured && !strcmp(key, "straggle"))
 			columns[i].flags |= WT_TABLE_NO_TEXT;
+		/* Beside a measurement the greatest form is of less interest than the least. */
+		if (show->total.has_measured && !strcmp(key, "wave_max"))
+			columns[i].flags = WT_TABLE_DROP(1);
 	}
 	return wt_table_create(columns, CONFIG_COLUMNS);
 }
@@ -263,17 +259,18 @@ static int print_configs(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show)
 {
 	struct wt_table_column columns[CONFIG_COLUMNS];
-	struct wt_table *table = make_config_table(terminal, show, columns);
+	struct wt_table *table = make_config_table(show, columns);
 	int rc;
 
 	if (!table)
 		return -ENOMEM;
 	for (size_t i = 0; i < show->config_count && i < CONFIGS_SHOWN; i++)
 		add_config(table, &show->configs[i]);
-	fprintf(out, "\n%zu configuration%s%s (UNDER to %s: time of the whole GPU)\n",
-	        show->config_count, show->config_count == 1 ? "" : "s",
-	        show->config_count > CONFIGS_SHOWN ? ", the 20 with most time" : "",
-	        show->total.has_measured ? "STRAG" : "WAVE<=");
+	fputc('\n', out);
+	wt_phrase_line(out, terminal, "%zu configuration%s%s (UNDER to %s: time of the whole GPU)",
+	               show->config_count, show->config_count == 1 ? "" : "s",
+	               show->config_count > CONFIGS_SHOWN ? ", the 20 with most time" : "",
+	               show->total.has_measured ? "STRAG" : "WAVE<=");
 	rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
 	return rc;
@@ -301,12 +298,18 @@ static bool is_told_before(const struct wt_show_config *const *sorted, size_t at
 	return false;
 }
 
-static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config)
+static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config,
+                                bool has_devices)
 {
+	char device[40] = "";
+
+	if (has_devices)
+		snprintf(device, sizeof(device), "device %" PRId64 ", ", config->row.device_id);
 	if (config->is_collective)
 		wt_phrase_words(line, 2, "%s", config->advice);
 	else
-		wt_phrase_words(line, 2, "grid %" PRId64 ": %s", config->blocks, config->advice);
+		wt_phrase_words(line, 2, "%sgrid %" PRId64 ": %s", device, config->blocks,
+		                config->advice);
 	wt_phrase_end(line);
 }
 
@@ -343,7 +346,7 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		}
 		if (told++ == 0)
 			fputc('\n', out);
-		print_config_advice(&line, sorted[i]);
+		print_config_advice(&line, sorted[i], !is_one_device(show));
 	}
 	if (told && !sorted[0]->is_collective) {
 		wt_phrase_add(&line, "%s%s", more ? "(more with --json) " : "",
@@ -361,81 +364,6 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_words(&line, 2, "occupancy: %s", lift);
 		wt_phrase_end(&line);
 	}
-}
-
-/* ---- time against grid */
-
-static bool is_same_curve(const struct wt_report_row *a, const struct wt_report_row *b)
-{
-	return a->device_id == b->device_id && a->regs_per_thread == b->regs_per_thread &&
-	       a->smem_bytes == b->smem_bytes && !memcmp(a->block, b->block, sizeof(a->block)) &&
-	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
-}
-
-static int by_blocks(const void *left, const void *right)
-{
-	const struct wt_show_config *const *a = left, *const *b = right;
-
-	return (*a)->blocks < (*b)->blocks ? -1 : (*a)->blocks > (*b)->blocks;
-}
-
-static void print_curve(FILE *out, bool is_utf8, const struct wt_show_config *const *points,
-                        size_t count)
-{
-	int64_t most_ns = 0, waves_before = 0;
-
-	fprintf(out,
-	        "\ntime against grid (blocks of %" PRId64
-	        " threads; a line for each further wave)\n",
-	        points[0]->row.block[0] * points[0]->row.block[1] * points[0]->row.block[2]);
-	for (size_t i = 0; i < count; i++) {
-		int64_t mean_ns = points[i]->row.time_ns / points[i]->row.launches;
-
-		if (mean_ns > most_ns)
-			most_ns = mean_ns;
-	}
-	for (size_t i = 0; i < count; i++) {
-		int64_t mean_ns = points[i]->row.time_ns / points[i]->row.launches;
-		int64_t resident = points[i]->resident_blocks;
-		int64_t waves = resident > 0 ? (points[i]->blocks + resident - 1) / resident : 0;
-		char mean[WT_TEXT_NUMBER_BYTES];
-
-		if (i > 0 && waves > waves_before)
-			fprintf(out, "%32s -- %" PRId64 " waves from %" PRId64 " blocks on\n", "",
-			        waves, (waves - 1) * resident + 1);
-		waves_before = waves;
-		fprintf(out, "%12" PRId64 " %8.2f %9s ", points[i]->blocks, points[i]->row.waves,
-		        wt_text_ns(mean, mean_ns));
-		print_bar(out, mean_ns, most_ns, is_utf8);
-		fputc('\n', out);
-	}
-}
-
-/* A curve for each set of configurations that differ in their grid alone. */
-static int print_curves(FILE *out, bool is_utf8, const struct wt_show *show,
-                        const struct wt_show_config **points)
-{
-	bool *is_done = calloc(show->config_count, sizeof(*is_done));
-
-	if (!is_done)
-		return -ENOMEM;
-	for (size_t i = 0; i < show->config_count; i++) {
-		size_t count = 0;
-
-		for (size_t j = i; j < show->config_count; j++) {
-			if (is_done[j] ||
-			    !is_same_curve(&show->configs[i].row, &show->configs[j].row))
-				continue;
-			is_done[j] = true;
-			points[count++] = &show->configs[j];
-		}
-		if (count < GRIDS_MIN)
-			continue;
-		qsort(points, count, sizeof(*points), by_blocks);
-		print_curve(out, is_utf8, points, count);
-	}
-	free(is_done);
-	return 0;
 }
 
 int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
@@ -456,7 +384,7 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 		rc = wt_show_print_measured(out, terminal, show);
 	configs = calloc(show->config_count, sizeof(*configs));
 	if (!rc)
-		rc = configs ? print_curves(out, terminal->is_utf8, show, configs) : -ENOMEM;
+		rc = configs ? wt_show_print_curves(out, terminal, show, configs) : -ENOMEM;
 	if (!rc)
 		print_advice(out, terminal, show, configs);
 	free(configs);

@@ -81,7 +81,7 @@ static int load_gpu(const struct wt_sim_values *values, struct gpu *gpu, char ru
 	rc = read_gpu(run.db, values->device, gpu);
 	snprintf(run_id, 64, "%s", run.info.id);
 	if (rc) {
-		wt_cli_error("%s: %s", run.info.path, sqlite3_errmsg(run.db));
+		wt_cli_error("%s: %s", run.info.path, wt_report_problem(run.db));
 		code = WT_EXIT_FAILED;
 	} else if (gpu->count == 0 || gpu->device.sm_count < 1) {
 		wt_cli_error("run %s: %s", run_id,

@@ -96,7 +96,8 @@ static const struct wt_table_column split_columns[] = {
         {"what", "", WT_TABLE_LEFT, 0, 0, 0},
         {"sm_time", "SM-TIME", WT_TABLE_RIGHT, 0, 0, 0},
         {"percent", "%", WT_TABLE_RIGHT, 0, 0, 0},
-        {"meaning", "", WT_TABLE_LEFT, 0, 0, 0},
+        {"meaning", "", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE | WT_TABLE_WRAPS | WT_TABLE_DROP(1), 16,
+         0},
 };
 
 static void add_part(struct wt_table *table, const struct wt_sim *sim, const char *what,

@@ -372,7 +372,7 @@ int wt_sm_activity_failed(const struct wt_run_file *run, int rc)
 {
 	if (rc == -EIO && sqlite3_errcode(run->db) != SQLITE_OK &&
 	    sqlite3_errcode(run->db) != SQLITE_DONE)
-		wt_cli_error("%s: %s", run->info.path, sqlite3_errmsg(run->db));
+		wt_cli_error("%s: %s", run->info.path, wt_report_problem(run->db));
 	else if (rc == -EBADMSG || rc == -ENOTSUP)
 		wt_cli_error("%s: its samples are %s", run->info.path,
 		             rc == -ENOTSUP ? "of a newer version" : "damaged");

@@ -20,10 +20,10 @@
 
 /* A stretch with its means. Not known: not a number. */
 struct wt_sm_piece {
-	int64_t start_ns, end_ns;
+	int64_t start_ns, end_ns; /* 0 in the mean of a sum */
 	double sampled_ns; /* of it; the rest nobody looked at */
-	double active_avg, active_min,
-	        active_max; /* shares: mean of the SMs, least and most active one */
+	double active_avg; /* share of SMs x sampled_ns */
+	double active_min, active_max; /* the same of the least and of the most active SM */
 	double busy_ns; /* of sampled_ns, with an SM active */
 	double extremes_ns; /* of busy_ns, where the least and most active one are known */
 	double warps_per_sm, tensor_share, sm_clock_mhz;
@@ -31,15 +31,16 @@ struct wt_sm_piece {
 };
 
 /*
- * Pieces are single samples as long as there are at most so many in the window, else buckets of about
- * 10 ms: enough for means, and for a map of what was active how often.
+ * Pieces are single samples where there are at most so many in the window and none was removed (the
+ * oldest go first), else buckets of about 10 ms. The first is enough for means, the second for a map of how
+ * often how much was active, of which buckets know less.
  */
 #define WT_SM_SAMPLES_FOR_MEANS 200000
 #define WT_SM_SAMPLES_FOR_MAP 4000000
 
 typedef int wt_sm_piece_fn(void *arg, const struct wt_sm_piece *piece);
 
-/* Its part in [start_ns, end_ns), which it must have. */
+/* Its part in [start_ns, end_ns), with which it must overlap: times and bytes in proportion, the same means. */
 struct wt_sm_piece wt_sm_piece_cut(const struct wt_sm_piece *piece, int64_t start_ns,
                                    int64_t end_ns);
 
@@ -56,7 +57,8 @@ struct wt_sm_sum {
 	double active_ns, min_ns, max_ns; /* shares x time */
 	double busy_ns; /* with an SM active */
 	double min_known_ns, max_known_ns; /* of busy_ns: where the two are known */
-	double warps_ns, tensor_ns, clock_ns;
+	double warps_ns, tensor_ns,
+	        clock_ns; /* values x time, and of how much time they are known: */
 	double warps_known_ns, tensor_known_ns, clock_known_ns, dram_known_ns;
 	double dram_bytes;
 };
@@ -81,14 +83,15 @@ int wt_sm_activity_failed(const struct wt_run_file *run, int rc);
 #define WT_SM_AGREEMENT_POINTS 0.01
 
 struct wt_sm_agreement {
-	bool has_samples; /* of this device and window */
+	bool has_samples; /* of this device and window; false: all else is 0 */
 	double sampled_share; /* mean SM activity over the time that was sampled */
-	bool has_ledger; /* there are kernels to compare with: ledger_share, reason */
+	bool has_ledger; /* there are kernels; false: nothing to compare with, no share and no reason */
 	double ledger_share; /* active of SMs x wall */
-	double coverage; /* sampled of the window */
+	double coverage; /* of the window, sampled: 0 to 1 */
 	char reason[280]; /* of a difference of a point and more, likely; "": there is none */
 };
 
+/* Over the window of the ledger. 0, or as wt_sm_activity_read(). */
 int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
                          const struct wt_ledger_device *device, struct wt_sm_agreement *ret);
 
@@ -98,9 +101,9 @@ int wt_sm_activity_agree(sqlite3 *db, const struct wt_ledger *ledger,
  */
 double wt_sm_unexplained_share(sqlite3 *db, int64_t device_id);
 
-/* A line for people; nothing without samples. */
+/* A line for people, with its end; nothing without samples. */
 void wt_sm_agreement_print(struct wt_phrase *line, const struct wt_sm_agreement *agreement);
-/* The same for each device of the ledger, said which where there are several. 0 or -errno. */
+/* Of each device of the ledger; says which where there are several. 0 or -errno. */
 int wt_sm_activity_print(FILE *out, const struct wt_text_terminal *terminal, sqlite3 *db,
                          const struct wt_ledger *ledger);
 

@@ -218,7 +218,8 @@ void wt_sms_heat_print(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_init(&line, out, terminal);
 	wt_phrase_add(&line, "SMs active over time, sampled");
 	wt_phrase_add(&line, "a column: %s", wt_text_ns(width, heat->width_ns));
-	wt_phrase_add(&line, "shades: up to 10, 25, 50, 100%% of it");
+	wt_phrase_add(&line, "a row: that share of the SMs active");
+	wt_phrase_add(&line, "a shade: for up to 10, 25, 50, 100%% of the column's time");
 	wt_phrase_end(&line);
 	for (size_t first = 0; first < heat->column_count; first += fit) {
 		size_t rest = heat->column_count - first;
@@ -226,6 +227,11 @@ void wt_sms_heat_print(FILE *out, const struct wt_text_terminal *terminal,
 
 		print_band(out, &band, origin_ns);
 	}
+	wt_phrase_words(&line, 2,
+	                "strips: the most active SM, the mean of all and the least active one, %s; "
+	                "? not known",
+	                terminal->is_utf8 ? "by height" : "in tenths");
+	wt_phrase_end(&line);
 	print_sums(out, terminal, heat);
 }
 

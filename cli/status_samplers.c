@@ -12,10 +12,10 @@ static const struct wt_table_column columns[] = {
         {"pid", "SAMPLER", WT_TABLE_RIGHT, 0, 0, 0},
         {"state", "STATE", WT_TABLE_LEFT, 0, 0, 0},
         {"interval", "EVERY", WT_TABLE_RIGHT, 0, 0, 0},
-        {"samples", "SAMPLES", WT_TABLE_RIGHT, 0, 0, 0},
-        {"dropped", "DROPPED", WT_TABLE_RIGHT, 0, 0, 0},
-        {"overflows", "OVERFLOWS", WT_TABLE_RIGHT, 0, 0, 0},
-        {"cpu", "CPU", WT_TABLE_RIGHT, 0, 0, 0},
+        {"samples", "SAMPLES", WT_TABLE_RIGHT, WT_TABLE_DROP(4), 0, 0},
+        {"dropped", "DROPPED", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
+        {"overflows", "OVERFLOWS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
+        {"cpu", "CPU", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
         {"device", "DEVICE", WT_TABLE_LEFT, WT_TABLE_FLEXIBLE, 12, 0},
 };
 #define COLUMN_COUNT ((int)(sizeof(columns) / sizeof(columns[0])))

@@ -260,11 +260,11 @@ int wt_run_steps_load(sqlite3 *db, const struct wt_steps_query *query, struct wt
 	int rc;
 
 	memset(steps, 0, sizeof(*steps));
-	rc = sqlite3_exec(db, "SAVEPOINT steps", NULL, NULL, NULL) == SQLITE_OK ? 0 : -EIO;
+	rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT steps", NULL, NULL, NULL));
 	if (!rc)
 		rc = load_all(db, query, &launches, steps);
 	if (rc == -EIO)
-		snprintf(steps->problem, sizeof(steps->problem), "%s", sqlite3_errmsg(db));
+		snprintf(steps->problem, sizeof(steps->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE steps", NULL, NULL, NULL);
 	wt_step_launches_fini(&launches);
 	return rc;

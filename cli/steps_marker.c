@@ -140,7 +140,7 @@ static int find_kernel(const struct wt_run_file *run, const char *spec, int64_t 
 
 	if (rc) {
 		wt_cli_error("%s: %s", run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(run->db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(run->db) : strerror(-rc));
 	} else if (!strncmp(spec, "id:", 3)) {
 		code = find_by_id(&names, spec + 3, ret_id);
 	} else {
@@ -177,7 +177,7 @@ int wt_steps_find_marker(const struct wt_run_file *run, const char *spec,
 
 	if (rc < 0) {
 		wt_cli_error("%s: %s", run->info.path,
-		             rc == -EIO ? sqlite3_errmsg(run->db) : strerror(-rc));
+		             rc == -EIO ? wt_report_problem(run->db) : strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
 	if (rc) {

@@ -27,11 +27,16 @@ enum wt_table_column_flags {
 	WT_TABLE_FLEXIBLE = 1 << 0, /* takes the rest of the line; the first one so marked */
 	WT_TABLE_NO_TEXT = 1 << 1, /* for programs only */
 	WT_TABLE_TEXT_ONLY = 1 << 2, /* for people only */
+	/* Flexible, and the last: breaks between words, nothing is cut; left out, it is under its row. */
+	WT_TABLE_WRAPS = 1 << 3,
 };
+
+/* One of the flags: left out of lines too long for the terminal, least rank (1 to 255) first. */
+#define WT_TABLE_DROP(rank) ((unsigned)(rank) << 8)
 
 struct wt_table_column {
 	const char *key; /* name in CSV and JSON, with its unit: "time_ns" */
-	const char *title; /* heading in text */
+	const char *title; /* heading in text; "": the key stands for it where it is left out */
 	enum wt_table_align align;
 	unsigned flags;
 	unsigned min_width, max_width; /* in columns of text; max_width 0: no limit */
@@ -39,6 +44,7 @@ struct wt_table_column {
 
 enum wt_table_row_flags {
 	WT_TABLE_ROW_TEXT_ONLY = 1 << 0, /* a sum or remark that programs can make themselves */
+	WT_TABLE_ROW_NO_TEXT = 1 << 1, /* says nothing to people, such as one of noughts */
 };
 
 struct wt_table;
@@ -66,8 +72,10 @@ size_t wt_table_row_count(const struct wt_table *table);
 /*
  * Aligned text within terminal->width_columns: the flexible column shrinks, with
  * an ellipsis in the middle of what is too long, but not below its min_width or
- * heading; if that isn't enough, lines are longer than the terminal. All text is
- * escaped (wt_text_escape). Nothing ends in a blank. 0 or a negative errno.
+ * heading. If that isn't enough, columns marked WT_TABLE_DROP are left out, and a
+ * line under the table names them; without such, lines are longer than the
+ * terminal. All text is escaped (wt_text_escape). Nothing ends in a blank. 0 or a
+ * negative errno.
  */
 int wt_table_print_text(struct wt_table *table, FILE *out, const struct wt_text_terminal *terminal);
 

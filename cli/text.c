@@ -234,3 +234,31 @@ char *wt_text_fit(const char *text, size_t width_columns, bool is_utf8)
 		return NULL;
 	return out;
 }
+
+char *wt_text_shell_word(const char *word)
+{
+	/* Each byte takes four at most, and "$'" and "'" stand around them. */
+	char *out = malloc(4 * strlen(word) + 4), *at = out;
+	bool is_ascii = true;
+
+	if (!out)
+		return NULL;
+	if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	                               "0123456789_-./=:,+@%")] == '\0')
+		return strcpy(out, word);
+	for (const char *c = word; *c; c++)
+		is_ascii = is_ascii && *c >= ' ' && *c <= '~';
+	at = stpcpy(at, is_ascii ? "'" : "$'");
+	for (; *word; word++) {
+		if (is_ascii && *word == '\'')
+			at = stpcpy(at, "'\\''");
+		else if (!is_ascii &&
+		         (*word < ' ' || *word > '~' || *word == '\'' || *word == '\\'))
+			at += sprintf(at, "\\x%02x", (unsigned char)*word);
+		else
+			*at++ = *word;
+	}
+	*at++ = '\'';
+	*at = '\0';
+	return out;
+}

@@ -58,6 +58,13 @@ size_t wt_text_width(const char *text);
  */
 char *wt_text_fit(const char *text, size_t width_columns, bool is_utf8);
 
+/*
+ * A copy of `word` that a shell takes for that one word: quoted where it must be; what is not printable
+ * ASCII by its bytes, for bash and the like. malloc'd, the caller frees
+ * it; NULL when out of memory.
+ */
+char *wt_text_shell_word(const char *word);
+
 /* Room for any number formatted below. */
 enum { WT_TEXT_NUMBER_BYTES = 48 };
 

@@ -72,6 +72,21 @@ static bool is_ranked(const struct wt_top_column *column, enum wt_report_by by)
 	}
 }
 
+/* What goes first where a terminal is too narrow still: WT_TABLE_DROP, or 0. */
+static unsigned drop_of(const struct wt_top_column *column, const struct wt_top_style *style)
+{
+	static const char *const order[] = {"wavemax", "ramp",  "straggle", "issue", "tensor",
+	                                    "warps",   "smem",  "occ",      "regs",  "wave",
+	                                    "under",   "bound", "mem",      "us",    "waves",
+	                                    "kernels", "block", "all",      "time",  "n"};
+
+	/* What was asked for by name is shown. */
+	for (size_t i = 0; !style->columns && i < sizeof(order) / sizeof(order[0]); i++)
+		if (is_named(column, order[i]) && !is_ranked(column, style->by))
+			return WT_TABLE_DROP(i + 1);
+	return 0;
+}
+
 /* The width from which a column is shown if something is measured; 0: not by default. */
 static unsigned measured_from(const struct wt_top_column *column)
 {
@@ -196,7 +211,8 @@ int wt_top_print_table(FILE *out, const struct wt_text_terminal *terminal,
 		        .key = wt_top_columns[chosen[i]].name,
 		        .title = title_of(&wt_top_columns[chosen[i]], style->group),
 		        .align = wt_top_columns[chosen[i]].align,
-		        .flags = wt_top_columns[chosen[i]].flags,
+		        .flags = wt_top_columns[chosen[i]].flags |
+		                 drop_of(&wt_top_columns[chosen[i]], style),
 		        .min_width = wt_top_columns[chosen[i]].flags ? KERNEL_COLUMNS_MIN : 0,
 		};
 	table = wt_table_create(shown, (size_t)count);

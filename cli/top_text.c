@@ -261,11 +261,10 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_CAUSE_MAX],
                        double gap_sm_ns, double total_sm_ns)
 {
-	char text[400], percent[WT_TEXT_NUMBER_BYTES];
+	char percent[WT_TEXT_NUMBER_BYTES];
 	double above = 1e300;
-	size_t used;
 
-	snprintf(text, sizeof(text), "gaps %s%%", wt_text_percent(percent, gap_sm_ns, total_sm_ns));
+	wt_phrase_add(line, "gaps %s%%", wt_text_percent(percent, gap_sm_ns, total_sm_ns));
 	for (int told = 0; told < WT_GAP_CAUSE_MAX; told++) {
 		int most = -1;
 
@@ -276,12 +275,10 @@ static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_C
 		if (most < 0 || cause_sm_ns[most] < 0.0005 * total_sm_ns)
 			break;
 		above = cause_sm_ns[most];
-		used = strlen(text);
-		snprintf(text + used, sizeof(text) - used, "%s%s %s", told ? " " : " = ",
-		         wt_gap_cause_name((enum wt_gap_cause)most),
-		         wt_text_percent(percent, above, total_sm_ns));
+		wt_phrase_item(line, "%s%s %s", told ? "" : "= ",
+		               wt_gap_cause_name((enum wt_gap_cause)most),
+		               wt_text_percent(percent, above, total_sm_ns));
 	}
-	wt_phrase_words(line, 2, "%s", text);
 }
 
 /* Whole devices for some time: then there is a ledger of it. */
@@ -346,12 +343,15 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_init(&line, out, terminal);
 	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {
 		int64_t count = wt_report_loss_get(&report->loss, f);
+		bool is_profiled =
+		        f->offset == offsetof(struct wt_report_loss, kernels_no_time_profiled);
 
 		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time))
 			count -= report->loss.kernels_no_time_profiled; /* a line of their own */
 		if (!f->text || count <= 0)
 			continue;
-		wt_phrase_add(&line, "lost %s %s", wt_text_count(number, count), f->text);
+		wt_phrase_add(&line, "%s%s %s", is_profiled ? "" : "lost ",
+		              wt_text_count(number, count), f->text);
 		if (f->offset == offsetof(struct wt_report_loss, kernels_no_time) &&
 		    is_timeless(report, count))
 			wt_phrase_add(&line, "CUPTI's buffers on the GPU may have been used up: "
@@ -453,7 +453,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	if (view->is_more)
 		wt_phrase_add(&line, "--limit 0 shows all");
 	if (style->next)
-		wt_phrase_add(&line, "next: %s", style->next);
+		wt_phrase_add(&line, "next: %s%s", style->next, style->then ? "," : "");
+	if (style->next && style->then)
+		wt_phrase_add(&line, "%s", style->then);
 	wt_phrase_end(&line);
 }
 

@@ -18,7 +18,7 @@ struct wt_top_style {
 	enum wt_report_group group;
 	const char *columns; /* names with commas, or NULL: as many as fit */
 	int64_t limit; /* rows; 0: all */
-	const char *next; /* a command to go on with, or NULL */
+	const char *next, *then; /* commands to go on with, or NULL */
 	const char *problem; /* one line about kernel names, or NULL */
 	bool has_measured; /* set by wt_top_print() */
 };

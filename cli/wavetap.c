@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/complete.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "cli/wrap.h"
 #include "config.h"
 #include "schema/wt_paths.h"
 
@@ -41,7 +43,10 @@ static void print_error(const char *format, va_list ap)
 	else
 		text = NULL;
 	wt_progress_hide();
-	fprintf(stderr, "wavetap: %s\n", safe ? safe : "out of memory");
+	fputs("wavetap: ", stderr);
+	wt_wrap_words(stderr, safe ? safe : "out of memory", strlen("wavetap: "), 2,
+	              terminal.width_columns);
+	fputc('\n', stderr);
 	free(safe);
 	free(text);
 }
@@ -133,15 +138,24 @@ static int unknown_command(const char *name)
 
 static void print_commands(FILE *out)
 {
-	fputs("usage: wavetap COMMAND [OPTION]...\n\n"
-	      "Records the CUDA kernels of a program and ranks them by the SM-time that they\n"
-	      "leave idle.\n\ncommands:\n",
+	struct wt_text_terminal terminal;
+
+	wt_text_terminal_probe(out == stdout ? STDOUT_FILENO : STDERR_FILENO, &terminal);
+	fputs("usage: wavetap COMMAND [OPTION]...\n\n", out);
+	wt_wrap_print(out,
+	              "Records the CUDA kernels of a program and ranks them by the SM-time that "
+	              "they leave idle.",
+	              0, &terminal);
+	fputs("\ncommands:\n", out);
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		fprintf(out, "  %-9s ", commands[i]->name);
+		wt_wrap_print(out, commands[i]->summary, 12, &terminal);
+	}
+	fputs("\none command:   wavetap help COMMAND\n"
+	      "start with:    wavetap run -- python train.py\n"
+	      "other options: ",
 	      out);
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		fprintf(out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
-	fputs("\nother options: --version, --list-commands, --list-options COMMAND\n"
-	      "start with:    wavetap run -- python train.py\n",
-	      out);
+	wt_wrap_print(out, "--version, --list-commands, --list-options COMMAND", 15, &terminal);
 }
 
 /* ---- help, the one command that needs the table */
@@ -239,6 +253,9 @@ static int run_global(int argc, char **argv)
 		wt_options_print_list(command);
 		return WT_EXIT_FINE;
 	}
+	if (!strcmp(argv[0], "--complete") &&
+	    argc > 1) /* for the shells' files in cli/completion */
+		return wt_complete(commands, COMMAND_COUNT, argc - 1, argv + 1);
 	return wt_cli_usage_error(NULL, "unknown option %s", argv[0]);
 }
 

@@ -26,26 +26,31 @@ WT_IDENT("wavetap-sampler");
 #define SECONDS_MAX 1e9
 
 static const char usage[] =
-        "Usage: wavetap-sampler [OPTION]...\n"
-        "Samples what the SMs of a CUDA device do, for wavetap. Usually wavetapd starts it.\n"
+        "usage: wavetap-sampler [OPTION]...\n"
+        "Measures how many SMs of a CUDA device are active, whatever runs on it. Usually\n"
+        "wavetapd starts it; by hand it makes a run of its own: see wavetap sms.\n"
         "\n"
-        "  -D, --device DEVICE    ordinal, UUID, or all; the first\n"
-        "  -i, --interval T       auto, or from 5us to 100ms: how often\n"
-        "  -t, --duration T       end after so long: 10s, 500ms\n"
-        "  -n, --name NAME        of the run that it makes\n"
-        "  -r, --run KEY          join this run instead\n"
-        "  -d, --data-dir DIR     data directory (else WAVETAP_DIR)\n"
-        "      --cupti PATH       this libcupti, if it is there\n"
-        "      --check            only say whether the device can be sampled\n"
-        "      --like PID         find libraries as that process does\n"
-        "      --until-eof        end with standard input, and with the parent process\n"
-        "  -h, --help\n"
-        "  -V, --version\n"
+        "  -D, --device DEVICE   ordinal, UUID or its beginning, or all (default: the\n"
+        "                        first)\n"
+        "  -i, --interval T      how often: auto, or 5us to 100ms (default: auto)\n"
+        "  -t, --duration T      end after so long, as 10s or 500ms (default: when told)\n"
+        "  -n, --name NAME       name of the run that it makes\n"
+        "  -r, --run KEY         belong to this run instead of one of its own\n"
+        "  -d, --data-dir DIR    data directory (default: WAVETAP_DIR, else\n"
+        "                        ~/.local/share/wavetap)\n"
+        "      --cupti PATH      use this libcupti, if it is there\n"
+        "      --check           only say whether the device can be sampled\n"
+        "      --like PID        find libraries as that process does\n"
+        "      --until-eof       end with standard input, and with the parent process\n"
+        "  -h, --help            this text\n"
+        "  -V, --version         the version\n"
         "\n"
-        "Exits with 0, 1 (no shared memory, or samples can't be stored), 2 (usage), or why it did "
-        "not\n"
-        "sample: 3 no libcupti with PM sampling or no libnvperf_host, 4 no permission, 5 busy,\n"
-        "6 unsupported, 7 timeout, 8 overflow, 9 failed, 10 no driver, 11 no device.\n";
+        "Exit codes: 0, 1 no shared memory, or samples can't be stored, 2 usage; or why\n"
+        "it did not sample: 3 no libcupti with PM sampling, or no libnvperf_host,\n"
+        "4 no permission, 5 busy, 6 unsupported, 7 timeout, 8 overflow, 9 failed,\n"
+        "10 no driver, 11 no device.\n"
+        "\n"
+        "more: man wavetap-sampler\n";
 
 static int bad(const char *option, const char *value, const char *form)
 {
@@ -146,7 +151,7 @@ static int parse_options(int argc, char **argv, struct wt_sampler_options *optio
 		err = -EINVAL;
 	}
 	if (err)
-		fputs("Try: wavetap-sampler --help\n", stderr);
+		fputs("try: wavetap-sampler --help\n", stderr);
 	return err ? WT_SAMPLER_EXIT_USAGE + 1 : 0;
 }
 

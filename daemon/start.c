@@ -27,15 +27,17 @@ WT_IDENT("wavetapd");
 
 static const char usage[] =
         "usage: wavetapd [--foreground] [--dir DIR] [--idle SECONDS]\n"
-        "Drains GPU launch records of processes that preload libwavetap.so into run files.\n"
-        "Usually started by the first of them; ends when the last has gone.\n"
+        "Stores what processes that preload libwavetap.so record of the GPU in run files.\n"
+        "Usually the first of them starts it; it ends when the last has gone.\n"
         "\n"
-        "  --foreground    stay attached to the terminal, messages on stderr\n"
-        "  --dir DIR       data directory (default: $WAVETAP_DIR, else\n"
-        "                  $XDG_DATA_HOME/wavetap, else ~/.local/share/wavetap)\n"
-        "  --idle SECONDS  end after so long without a live process (default 2)\n"
-        "  --version       print the version\n"
-        "  --help          print this text\n";
+        "      --foreground    stay attached to the terminal, messages on stderr\n"
+        "      --dir DIR       data directory (default: $WAVETAP_DIR, else\n"
+        "                      $XDG_DATA_HOME/wavetap, else ~/.local/share/wavetap)\n"
+        "      --idle SECONDS  end after so long without a live process (default: 2)\n"
+        "  -h, --help          this text\n"
+        "  -V, --version       the version\n"
+        "\n"
+        "more: man wavetapd\n";
 
 /* 0: go on; else the exit code plus one. */
 static int parse_options(int argc, char **argv, struct wt_daemon *daemon)
@@ -51,7 +53,7 @@ static int parse_options(int argc, char **argv, struct wt_daemon *daemon)
 	char *end;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'f':
 			daemon->is_foreground = true;
@@ -78,7 +80,7 @@ static int parse_options(int argc, char **argv, struct wt_daemon *daemon)
 			fputs(usage, stdout);
 			return 1;
 		default:
-			fprintf(stderr, "Try: wavetapd --help\n");
+			fprintf(stderr, "try: wavetapd --help\n");
 			return 3;
 		}
 	}

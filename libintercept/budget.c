@@ -16,10 +16,8 @@
 #include <stdlib.h>
 
 #include "libintercept/cupti.h"
-#include "libintercept/libc.h"
+#include "schema/wt_setting.h"
 
-#define WINDOW_MS_DEFAULT 1000
-#define WINDOW_MS_MAX 3600000
 #define LEAST_EVENTS 1000
 #define LEAST_TIMED 8 /* of fewer in a window, their mean is that of all so far */
 #define WINDOWS_OVER 3
@@ -40,11 +38,11 @@ static struct {
 
 static uint64_t window_ns(void)
 {
-	const char *given = secure_getenv("WAVETAP_BUDGET_WINDOW_MS");
-	long ms = given ? wt_libc_strtol(given, NULL, 10) : 0;
+	const struct wt_setting *setting = wt_setting(WT_SETTING_BUDGET_WINDOW_MS);
+	uint32_t ms;
 
-	return (uint64_t)(ms > 0 && ms <= WINDOW_MS_MAX ? ms : WINDOW_MS_DEFAULT) *
-	       UINT64_C(1000000);
+	wt_setting_parse(setting, secure_getenv(setting->name), &ms);
+	return ms * UINT64_C(1000000);
 }
 
 void wt_budget_start(struct wt_view *view)
@@ -141,11 +139,10 @@ void wt_budget_look(struct wt_view *view, uint64_t now_ns)
 		judge(producer, now_ns);
 	if (!watch.exceeded_ppm)
 		return;
-	if (!wt_cupti_rest(WT_REASON_BUDGET, watch.exceeded_ppm)) {
+	if (!wt_cupti_rest(WT_REASON_BUDGET, watch.exceeded_ppm, &producer->budget_stepped_ns)) {
 		wt_store_relaxed(&producer->budget_state, WT_BUDGET_WAITING);
 		return;
 	}
 	wt_store_relaxed(&producer->budget_cost_ppm, watch.exceeded_ppm);
-	wt_store_relaxed(&producer->budget_stepped_ns, wt_now_ns());
 	wt_store_release(&producer->budget_state, WT_BUDGET_STEPPED_DOWN);
 }

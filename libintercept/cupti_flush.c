@@ -26,10 +26,8 @@
 
 #include "libintercept/cupti.h"
 #include "libintercept/libc.h"
+#include "schema/wt_setting.h"
 
-#define FLUSH_MS_DEFAULT 200
-#define FLUSH_MS_MIN 5
-#define FLUSH_MS_MAX 60000
 #define CLOCK_PERIOD_NS UINT64_C(1000000000)
 #define FINISH_LIMIT_MS 2000
 #define DEVICES_PERIOD_NS UINT64_C(2000000)
@@ -74,16 +72,11 @@ static bool is_raised(_Atomic uint32_t *word)
 
 static uint64_t flush_period_ns(void)
 {
-	const char *given = secure_getenv("WAVETAP_FLUSH_MS");
-	long ms = given ? wt_libc_strtol(given, NULL, 10) : 0;
+	const struct wt_setting *setting = wt_setting(WT_SETTING_FLUSH_MS);
+	uint32_t ms;
 
-	if (ms <= 0)
-		ms = FLUSH_MS_DEFAULT;
-	if (ms < FLUSH_MS_MIN)
-		ms = FLUSH_MS_MIN;
-	if (ms > FLUSH_MS_MAX)
-		ms = FLUSH_MS_MAX;
-	return (uint64_t)ms * UINT64_C(1000000);
+	wt_setting_parse(setting, secure_getenv(setting->name), &ms);
+	return ms * UINT64_C(1000000);
 }
 
 static void write_clock(struct wt_view *view)

@@ -4,7 +4,7 @@
  * CUPTI writes the times of kernels, copies and memsets into buffers on the device, 3.2 MB each,
  * enough for 100,000 of them, and reads them when the work has ended. A context may get 250
  * (800 MB), which a program that fills its device has no room for. Once there are no more, records
- * come with times of 0. We allow DEVICE_BUFFERS: 205 MB, 6.4 million records that have not been read,
+ * come with times of 0. We allow 64 (wt_setting.h): 205 MB, 6.4 million records that have not been read,
  * which is four seconds of the fastest replay seen (0.5 us a node), twenty times as long as the flush
  * thread waits. Few programs ever have more than the three that CUPTI makes at the start.
  *
@@ -16,36 +16,23 @@
 #include <stdlib.h>
 
 #include "libintercept/cupti.h"
-#include "libintercept/libc.h"
+#include "schema/wt_setting.h"
 
-#define DEVICE_BUFFERS 64
 #define DEVICE_BUFFERS_MIN 4
-#define DEVICE_BUFFERS_MAX 1000000
 #define CUPTI_DEVICE_BUFFERS 250 /* CUPTI's own, up to 13.0 */
-
-/* Of WAVETAP_CUPTI_BUFFERS; -1: not set, or no number. */
-static long given_buffers(void)
-{
-	const char *given = secure_getenv("WAVETAP_CUPTI_BUFFERS");
-	char *end = NULL;
-	long buffers = given ? wt_libc_strtol(given, &end, 10) : -1;
-
-	if (!given || end == given || *end || buffers < 0)
-		return -1;
-	if (buffers && buffers < DEVICE_BUFFERS_MIN)
-		return DEVICE_BUFFERS_MIN;
-	return buffers < DEVICE_BUFFERS_MAX ? buffers : DEVICE_BUFFERS_MAX;
-}
 
 static void limit_device_buffers(void)
 {
-	long given = given_buffers();
-	size_t now = 0, limit = given > 0 ? (size_t)given : DEVICE_BUFFERS, bytes = sizeof(now);
+	const struct wt_setting *setting = wt_setting(WT_SETTING_CUPTI_BUFFERS);
+	size_t now = 0, limit, bytes = sizeof(now);
 	wtcupti_result result;
+	uint32_t wanted;
+	bool is_given = wt_setting_parse(setting, secure_getenv(setting->name), &wanted);
 
-	if (!given)
+	if (!wanted)
 		return;
-	if (given < 0 &&
+	limit = wanted < DEVICE_BUFFERS_MIN ? DEVICE_BUFFERS_MIN : wanted;
+	if (!is_given &&
 	    (!wt_cupti.get_attribute ||
 	     wt_cupti.get_attribute(WTCUPTI_ATTR_DEVICE_BUFFER_POOL_LIMIT, &bytes, &now) ||
 	     now != CUPTI_DEVICE_BUFFERS))

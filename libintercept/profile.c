@@ -16,6 +16,7 @@
 #include "libintercept/hooks.h"
 #include "libintercept/libc.h"
 #include "libintercept/profile.h"
+#include "schema/wt_setting.h"
 
 #define MS UINT64_C(1000000)
 
@@ -25,16 +26,13 @@ typedef wtcu_result (*ctx_synchronize_fn)(void);
 
 /* ---- its life */
 
-/* A number in the environment; `otherwise` if there is none from `least` to `most`. */
-static uint64_t setting(const char *name, long least, long most, uint64_t otherwise)
+static uint32_t setting(enum wt_setting_id id)
 {
-	const char *given = secure_getenv(name);
-	char *end = NULL;
-	long value = given ? wt_libc_strtol(given, &end, 10) : 0;
+	const struct wt_setting *setting = wt_setting(id);
+	uint32_t value;
 
-	if (!given || end == given || *end || value < least || value > most)
-		return otherwise;
-	return (uint64_t)value;
+	wt_setting_parse(setting, secure_getenv(setting->name), &value);
+	return value;
 }
 
 uint64_t wt_profile_clock_ns(void)
@@ -68,9 +66,8 @@ static struct wt_profile_run *make_run(struct wt_view *view, uint32_t wish)
 	(void)madvise(run, sizeof(*run), MADV_DONTFORK);
 	run->view = view;
 	run->launches_wanted = wish;
-	run->warmup_ns =
-	        MS * setting("WAVETAP_PROFILE_WARMUP_MS", 0, 86400000, WT_PROFILE_WARMUP_NS / MS);
-	run->share = (uint32_t)setting("WAVETAP_PROFILE_SHARE", 1, 100, WT_PROFILE_SHARE);
+	run->warmup_ns = MS * setting(WT_SETTING_PROFILE_WARMUP_MS);
+	run->share = setting(WT_SETTING_PROFILE_SHARE);
 	run->first_ns = wt_profile_clock_ns();
 	wt_store_relaxed(&run->table.new_ns, run->first_ns);
 	return run;

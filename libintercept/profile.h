@@ -30,7 +30,7 @@
  * its times. So it is made after each profiled launch, when everything in the context has ended and
  * nobody launches; where somebody does, by the next one, or by the flush thread before buffers run out.
  *
- * WHICH LAUNCHES. At most WT_PROFILE_SHARE percent of the time are the profiler's: a profiled launch is
+ * WHICH LAUNCHES. At most three quarters of the time (WAVETAP_PROFILE_SHARE) are the profiler's: a profiled launch is
  * followed by a time without one. Rounds: no configuration gets its next launch before every other that
  * is about has as many, so that a run which ends early has some of each, and they come from all of it.
  *
@@ -52,19 +52,17 @@
 #include "libintercept/internal.h"
 
 /*
- * STEADY STATE. Nothing is profiled before the process has launched for so long; then every
- * configuration that has had so many launches, and once no new configuration has come for so long,
- * also the rarer ones.
+ * STEADY STATE. Nothing is profiled before the process has launched for a second
+ * (WAVETAP_PROFILE_WARMUP_MS); then every configuration that has had so many launches, and once no new
+ * configuration has come for so long, also the rarer ones.
  */
-#define WT_PROFILE_WARMUP_NS UINT64_C(1000000000) /* WAVETAP_PROFILE_WARMUP_MS */
 #define WT_PROFILE_COMMON_LAUNCHES 50u
 #define WT_PROFILE_SETTLED_NS UINT64_C(2000000000)
 
 /*
- * SHARE of the time, in percent, that profiled launches may take, waiting included; WAVETAP_PROFILE_SHARE.
- * The pause after each is longer or shorter by up to half, lest it fall into step with the program.
+ * SHARE of the time, in percent, that profiled launches may take, waiting included. The pause after
+ * each is longer or shorter by up to half, lest it fall into step with the program.
  */
-#define WT_PROFILE_SHARE 75u
 #define WT_PROFILE_PAUSE_MAX_NS UINT64_C(1000000000) /* after the first, which sets up */
 
 /* ROUNDS: who has had no launch for so long holds nobody up. */

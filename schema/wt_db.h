@@ -16,8 +16,8 @@
 
 #define WT_DB_APPLICATION_ID 0x57544150 /* "WTAP" */
 /* 1: no kernel_share, no sweep, no config_stat.comm_sm_ns. 2: no alone_ns, no beside_ns.
- * 3: no sums of the least and most active SM, no issue slots */
-#define WT_DB_VERSION 4
+ * 3: no sums of the least and most active SM, no issue slots. 4: no chunks */
+#define WT_DB_VERSION 5
 #define WT_DB_LATEST_KERNEL_NS INT64_C(1000000000) /* of `latest`: at least this much */
 #define WT_DB_BUSY_MS 2000
 #define WT_DB_ERROR_BYTES 512
@@ -86,6 +86,13 @@ int wt_db_bind(sqlite3_stmt *statement, const char *types, ...);
 
 /* The integer in the first column of a query without parameters, or `otherwise`. */
 int64_t wt_db_int(sqlite3 *db, const char *sql, int64_t otherwise);
+
+/* A statement: 0, or -EIO and sqlite3_errmsg() says why. */
+int wt_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement);
+/* A row: 1, the end: 0, else -EIO. */
+int wt_db_step(sqlite3_stmt *statement);
+/* Is there a table or view of that name in the file? */
+bool wt_db_has_table(sqlite3 *db, const char *name);
 
 /* ---- the data directory */
 

@@ -113,6 +113,15 @@ static int from_3(sqlite3 *db)
 	return code == SQLITE_OK ? sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL) : code;
 }
 
+/* Version 4 had no chunks: its rows stay where they are. */
+static int from_4(sqlite3 *db)
+{
+	int code = run_of_schema(db, "CREATE TABLE IF NOT EXISTS chunk");
+
+	return code == SQLITE_OK ? run_of_schema(db, "CREATE INDEX IF NOT EXISTS chunk_find")
+	                         : code;
+}
+
 int wt_db_upgrade(sqlite3 *db)
 {
 	char sql[48];
@@ -127,6 +136,8 @@ int wt_db_upgrade(sqlite3 *db)
 		code = from_2(db, version == 1);
 	if (code == SQLITE_OK && version == 3)
 		code = from_3(db);
+	if (code == SQLITE_OK)
+		code = from_4(db);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", WT_DB_VERSION);
 	return code == SQLITE_OK ? sqlite3_exec(db, sql, NULL, NULL, NULL) : code;
 }

@@ -18,7 +18,7 @@ wait_for() { # COMMAND...: at most 20 s
 
 # ---- options
 is "$("$sampler" --version)" "wavetap-sampler $("$wavetap" --version | awk '{print $2}')" "--version"
-ok "--help" sh -c "'$sampler' --help | grep -q '^Usage: wavetap-sampler'"
+ok "--help" sh -c "'$sampler' --help | grep -q '^usage: wavetap-sampler'"
 for bad in '--interval 3us' '--interval off' '--duration 3' '--duration -1s' '--nonsense' 'operand'; do
   # shellcheck disable=SC2086 # options and their values
   "$sampler" $bad >/dev/null 2>"$work/err"
@@ -52,7 +52,16 @@ is "$(sqlite3 -batch :memory: "SELECT printf('%.1f', 100.0 * sum((value ->> 'sam
 "$wavetap" sms --json >"$work/out.json"
 is "$(sqlite3 -batch :memory: "SELECT printf('%.1f', 100 * (value ->> '\$.sm_activity.sampled')), value ->> '\$.sm_activity.ledger', value ->> 'mean_sms'
   FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.devices')")" "$activity||" "sms --json: the same"
-for command in top "show x" gaps ranks diagnose "whatif --full-waves" "ledger --json"; do
+"$wavetap" ledger --json >"$work/out.json"
+is "$?" 0 "ledger --json"
+is "$(sqlite3 -batch :memory: "SELECT count(*), sum(value ->> 'total_sm_ns' = (value ->> 'sms') * (value ->> 'wall_ns')), count(value ->> 'active_sm_ns'),
+  count(value ->> 'residual_sm_ns'), count(value ->> 'kernels'), count(value ->> '\$.gap_by_cause_sm_ns.host'), min(value ->> '\$.reason.active_sm_ns'),
+  printf('%.1f', 100 * (value ->> '\$.sm_activity.sampled')) FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.devices')")" \
+  "1|1|0|0|0|0|no program was recorded|$activity" "ledger --json: the whole and SM activity, null for what only kernels tell"
+"$wavetap" ledger --csv >"$work/out.csv"
+is "$?|$(grep -c '^[0-9]*,[^,]*,,,,[01],,no program was recorded' "$work/out.csv")|$(grep -c ',total,1' "$work/out.csv")" \
+  "0|$(($(wc -l <"$work/out.csv") - 2))|1" "ledger --csv: the same"
+for command in top "show x" gaps ranks diagnose "whatif --full-waves"; do
   # shellcheck disable=SC2086 # words
   "$wavetap" $command >"$work/out" 2>"$work/err"
   is "$?|$(grep -c 'it has samples of a device and no program' "$work/err")" "3|1" "$command says that there are no kernels"

@@ -73,7 +73,7 @@ ok "check knows version 3: $(cat "$work/err")" "$wavetap" check "$work/few.db"
 sqlite3 -batch "$work/few.db" "DROP VIEW kernel_idle; DROP VIEW config_idle; $(for c in issue_share bound_reason class_wave_sms; do
   echo "ALTER TABLE measured DROP COLUMN $c;"; done)"
 "$wavetap" analyze -r "$work/few.db" >"$work/out" 2>&1
-is "$?|$(sqlite3 -batch "$work/few.db" "PRAGMA user_version; SELECT count(busy_ns) FROM sm_bucket" | tr '\n' ' ')" "0|4 0 " "analyze makes it one of version 4"
+is "$?|$(sqlite3 -batch "$work/few.db" "PRAGMA user_version; SELECT count(busy_ns) FROM sm_bucket" | tr '\n' ' ')" "0|5 0 " "analyze makes it one of version 5"
 is "$(extremes "$work/few.db" "lo IS NULL, mid > 0, hi IS NULL")" "1|1|1" "which does not know them either"
 ok "and is sound" "$wavetap" check "$work/few.db"
 cp "$run" "$work/edited.db"

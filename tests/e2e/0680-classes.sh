@@ -98,7 +98,7 @@ is "$("$wavetap" top --all -r "$work/version3.db" --columns bound,kernel | awk '
 "$wavetap" analyze -r "$work/version3.db" >"$work/out" 2>&1
 is "$?|$(sqlite3 "$work/version3.db" "ATTACH '$run' AS r; SELECT (SELECT count(*) FROM (SELECT * FROM main.measured EXCEPT SELECT * FROM r.measured)),
   (SELECT count(*) FROM main.measured) - (SELECT count(*) FROM r.measured); PRAGMA user_version")" "0|0|0
-4" "analyze makes it version 4, and measures again"
+5" "analyze makes it version 5, and measures again"
 
 # ---- a chip whose pass holds fewer: what was there before, and no class for what is not bound by a pipe
 rm -rf "$work/records"

@@ -90,8 +90,8 @@ sqlite3 -batch "$(run_file)" "DROP VIEW launch; DROP VIEW kernel_idle; DROP VIEW
   CREATE VIEW launch AS SELECT 1; CREATE VIEW config_idle AS SELECT 1; CREATE VIEW kernel_idle AS SELECT 1" >/dev/null
 WAVETAP_RUN=shares tap "$app" --launches 50 --streams 3 --grid 40 --us 60 >/dev/null 2>&1
 ok "drained" settle
-is "$(sql "PRAGMA user_version; SELECT kernels_waiting, kernels_late FROM sweep")" "4
-0|$old" "it becomes version 4, and what was there counts as late"
+is "$(sql "PRAGMA user_version; SELECT kernels_waiting, kernels_late FROM sweep")" "5
+0|$old" "it becomes version 5, and what was there counts as late"
 "$wavetap" analyze -r "$(run_file)" >/dev/null
 is "$(sql "SELECT count(*) - $old FROM kernel_exec")" 50 "the process is added"
 is_exact "after analyze"
@@ -108,7 +108,7 @@ sqlite3 -batch "$(run_file)" "DROP VIEW kernel_idle; DROP VIEW config_idle; ALTE
 ok "check knows version 2" "$wavetap" check -r "$(run_file)"
 cp "$(run_file)" "$work/version2.db"
 "$wavetap" analyze -r "$(run_file)" >/dev/null
-is "$(beside)" "$before" "version 2 becomes 4: equal after analyze"
+is "$(beside)" "$before" "version 2 becomes 5: equal after analyze"
 is "$(sql "SELECT count(*) FROM kernel_idle WHERE evidence <> 'model' OR straggle_sm_ns IS NOT NULL")" 0 "nothing is measured"
 is "$(sql "SELECT count(*) FROM config_idle WHERE kernel_sm_ns <> active_sm_ns + underfill_sm_ns + wave_sm_ns + unjudged_sm_ns + comm_sm_ns")" \
   0 "rows sum to their SM-time"

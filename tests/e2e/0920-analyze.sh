@@ -2,10 +2,11 @@
 # wavetap analyze: what the daemon derived comes out again bit for bit, planted errors are
 # repaired, and whatever stops it, the file is as it was.
 . "$top_srcdir/tests/e2e/lib.sh"
+export WAVETAP_TEST_PACK=0 # what is planted here is planted in rows; 0925-analyze-packed.sh has chunks
 
 # All that is derived, floating-point numbers to the last bit; and all that is not.
 derived() {
-  sqlite3 -batch "$1" "
+  "$run_sql" "$1" "
     SELECT config_id, blocks, blocks_per_sm, resident_blocks, printf('%!.26g', occupancy), limiter,
       printf('%!.26g', waves), printf('%!.26g', waves_sm), full_waves, last_wave_blocks, model_reason
       FROM config ORDER BY 1;
@@ -17,7 +18,7 @@ derived() {
     SELECT device_id, settled_ns, kernels_waiting, kernels_late, kernels_refused FROM sweep ORDER BY 1"
 }
 recorded() {
-  sqlite3 -batch "$1" "
+  "$run_sql" "$1" "
     SELECT exec_id, process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id,
       graph_id, graph_node_id, launch_seq, link FROM kernel_exec ORDER BY 1;
     SELECT * FROM proc; SELECT * FROM launch_call; SELECT * FROM api_call; SELECT * FROM gpu;
@@ -200,8 +201,8 @@ fi
 gzip -dc "$top_srcdir/tests/data/h200-train-eager.db.gz" >"$work/h200.db"
 "$wavetap" analyze -r "$work/h200.db" --csv >"$work/csv"
 is "$(changed config) $(changed kernel_exec)" "0 0" "H200: every integer and every number of the model is the same"
-is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "4
-0" "H200: a file of version 1 becomes one of version 4, all of it swept"
+is "$(sqlite3 "$work/h200.db" "PRAGMA user_version; SELECT kernels_late FROM sweep")" "5
+0" "H200: a file of version 1 becomes one of version 5, all of it swept"
 cp "$work/h200.db" "$work/again.db"
 sqlite3 -batch "$work/again.db" "UPDATE kernel_exec SET underfill_sm_ns = 0, wave_sm_ns = NULL; DELETE FROM config_stat;
   UPDATE config SET blocks_per_sm = NULL, waves = 1, limiter = NULL"

@@ -199,6 +199,24 @@ gc 0 --force
 is "$(ls -A "$runs" | grep -c -e 0badcafe -e 00000004)|$(ls "$runs" | grep -c other)" "0|1" "--force: damaged files go"
 gc 0 --force
 out_has "nothing to remove"
+# Under names of ours what is no file: it stays, whatever is asked, and that is said.
+odd="19700105-000000-00000005.db 19700105-000000-00000006.db-wal 19700105-000000-00000007.db.corrupt-12 .new-0badcaf0"
+for how in mkfifo mkdir; do
+  for name in $odd; do
+    $how "$runs/$name"
+  done
+  for words in -n "" --force "-n --force --keep 1"; do
+    # shellcheck disable=SC2086 # options
+    gc 0 $words
+    for name in $odd; do
+      out_has "^kept .*$name: not a file"
+    done
+    is "$(grep -c 'removes it' "$work/out")" 0 "$how, gc $words: nothing is promised of it"
+  done
+  for name in $odd; do
+    rm -r "${runs:?}/$name" || ok "$how $name is still there" false
+  done
+done
 "$wavetap" runs >/dev/null
 gc 0
 out_has "empty journals of 2 runs, left by readers"

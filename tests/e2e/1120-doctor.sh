@@ -139,9 +139,15 @@ says "^ FAIL WAVETAP_CUPTI .*No such file"
 WAVETAP_CUPTI=0 doctor 0
 says "^ warn WAVETAP_CUPTI .*without kernel times"
 echo text >"$work/text.so"
-for wrong in many -1 8x ""; do
+for wrong in many -1 8x 1000000000000 65537 ""; do
   WAVETAP_CUPTI_BUFFERS=$wrong doctor 0
   says "^ warn WAVETAP_CUPTI_BUFFERS .*\"$wrong\" is none"
+done
+for setting in PROFILE_SHARE=101 PROFILE_WARMUP_MS=later FLUSH_MS=0 BUDGET_WINDOW_MS=-1; do
+  export "WAVETAP_$setting"
+  doctor 0
+  says "^ warn WAVETAP_${setting%=*} \"${setting#*=}\" is none from "
+  unset "WAVETAP_${setting%=*}"
 done
 WAVETAP_CUPTI_BUFFERS=0 doctor 0
 is "$(grep -c CUPTI_BUFFERS "$work/out")" 0 "a number is not worth a word"

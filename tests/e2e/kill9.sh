@@ -40,13 +40,14 @@ while [ "$i" -lt "$app_kills" ]; do
     "$top_builddir/wavetapd" --spawned </dev/null >/dev/null 2>&1 &
     settle || bad=$((bad + 1))
   fi
-  # Killed while its segment was being made, it leaves nothing to account for: counted here.
-  if [ -z "$(run_file)" ] && grep -q 'still being made' "$data/wavetapd.log" 2>/dev/null; then
+  attempted=$("$counters" "$WTFAKE_COUNTERS" launch_attempted 2>/dev/null | sed 's/.*[= ]//')
+  # Killed before its first launch, while its segment was being made or before, it leaves nothing to account
+  # for: counted here.
+  if [ -z "$(run_file)" ] && [ "${attempted:-0}" = 0 ]; then
     unborn=$((unborn + 1))
     rm -f "$WTFAKE_COUNTERS" "$data/wavetapd.log"
     continue
   fi
-  attempted=$("$counters" "$WTFAKE_COUNTERS" launch_attempted | sed 's/.*[= ]//')
   # A call that died inside the driver was counted there and never returned to the hook.
   line=$(sql "SELECT launches_attempted, launches_stored, launches_dropped, launches_torn, unexplained,
      graph_launches,

@@ -23,7 +23,7 @@ folder=$1 tree=${2:-build}
 mkdir -p "$folder/lib" "$folder/cudart"
 
 for program in libwavetap.so wavetap wavetapd tests/gpu/occupancy_matrix tests/fake/app_launch \
-  tests/fake/app_launch_link tests/fake/app_cover tests/fake/app_gaps; do
+  tests/fake/app_launch_link tests/fake/app_cover tests/fake/app_gaps tests/gpu/raw_cupti.so; do
   cp "$tree/$program" "$folder/"
 done
 # Not of every build.

@@ -30,6 +30,8 @@ EXTRA_DIST += \
 	tests/gpu/cover/link_truth.cu \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
+	tests/gpu/field.py tests/gpu/field.sh tests/gpu/field_table.py tests/gpu/field_test.py \
+	tests/gpu/field_cycle.py tests/gpu/field_parts.py tests/gpu/field_parts_table.py tests/gpu/field_torch.py \
 	tests/gpu/guest.py \
 	tests/gpu/link_cost.cu \
 	tests/gpu/long_graph.cu \
@@ -69,3 +71,10 @@ EXTRA_DIST += \
 	tests/gpu/truth_streams.cuh \
 	tests/gpu/two_gpus.py tests/gpu/two_gpus.sh tests/gpu/two_gpus_check.py \
 	tests/gpu/workers.py
+
+# A client of CUPTI to compare with: by field.py on hardware, by tests/e2e/0970-field.sh on the simulated GPU.
+check_PROGRAMS += tests/gpu/raw_cupti.so
+tests_gpu_raw_cupti_so_SOURCES = tests/gpu/raw_cupti.c
+tests_gpu_raw_cupti_so_CFLAGS = $(AM_CFLAGS) -fPIC
+tests_gpu_raw_cupti_so_LDFLAGS = $(AM_LDFLAGS) -shared
+tests_gpu_raw_cupti_so_LDADD = -ldl -lpthread

@@ -19,8 +19,9 @@
 # Sections: occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile
 # preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled range-hold blind train-sampled
 # train-profiled sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
-# named, record: recordings for tests/data into $OUT/recordings, and two-gpus: two ranks on two
-# GPUs, one late (recordings, too, and the table $OUT/two-gpus.md). Each workload runs under plain
+# named, record: recordings for tests/data into $OUT/recordings, two-gpus: two ranks on two GPUs, one late
+# (recordings, too, and the table $OUT/two-gpus.md), and field and field-parts: what watching costs, beside others, and
+# what parts of it cost (field.sh). Each workload runs under plain
 # LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a data directory of
 # its own; those from `sampled` to `sample-cost` under `wavetap run` with --sample or --profile; those
 # from `sharing` on as sharing.sh says.
@@ -32,7 +33,7 @@ set -u
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled range-hold blind train-sampled train-profiled sample-cost"
 SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
-MORE_SECTIONS='record two-gpus'
+MORE_SECTIONS='record two-gpus field field-parts'
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 run_options=
@@ -374,6 +375,7 @@ section_nvtx() {
 . "$here/sampled.sh"
 . "$here/two_gpus.sh"
 . "$here/sharing.sh"
+. "$here/field.sh"
 
 run_section() {
   case $1 in
@@ -394,6 +396,8 @@ run_section() {
     ranks) section_ranks ;;
     record) section_record ;;
     two-gpus) section_two_gpus ;;
+    field) section_field ;;
+    field-parts) section_field_parts ;;
     sampled) section_sampled ;;
     sampled-auto) section_sampled_auto ;;
     sampled-devices) section_sampled_devices ;;

@@ -4,7 +4,7 @@
   train.py [eager|compile] [--steps N] [--warm-up N] [--batch N] [--profiler N] [--attach-first]
   train.py [eager|compile] --until-eof   until its input ends, for sample_cost.py
 
-Eight blocks, bf16 autocast, AdamW; `compile` uses torch.compile(mode="reduce-overhead"), that is
+Eight blocks, bf16 autocast, AdamW (other scripts set other sizes before they make a model); `compile` uses torch.compile(mode="reduce-overhead"), that is
 CUDA graphs. Algorithms are deterministic and seeds fixed, so the losses of two runs are equal bit
 by bit unless something disturbed the work.
 
@@ -43,13 +43,14 @@ PARTS = 5  # the timed steps are split into so many parts, whose median is print
 class Block(nn.Module):
   def __init__(self):
     super().__init__()
+    self.heads = HEADS
     self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
     self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
     self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
 
   def forward(self, x):
     batch, tokens, width = x.shape
-    qkv = self.qkv(self.norm1(x)).view(batch, tokens, 3, HEADS, width // HEADS)
+    qkv = self.qkv(self.norm1(x)).view(batch, tokens, 3, self.heads, width // self.heads)
     q, k, v = qkv.permute(2, 0, 3, 1, 4)
     attention = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
     x = x + self.out(attention.transpose(1, 2).reshape(batch, tokens, width))
@@ -83,7 +84,7 @@ class Trainer:
     torch.compiler.cudagraph_mark_step_begin()
     with torch.autocast("cuda", dtype=torch.bfloat16):
       logits = self.forward(self.tokens)
-      loss = functional.cross_entropy(logits.view(-1, VOCABULARY), self.tokens.view(-1))
+      loss = functional.cross_entropy(logits.view(-1, logits.shape[-1]), self.tokens.view(-1))
     loss.backward()
     self.optimizer.step()
     self.optimizer.zero_grad(set_to_none=True)

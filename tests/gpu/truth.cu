@@ -27,8 +27,8 @@
  * One host thread; one stream but for `streams`.
  *
  * Build: nvcc -O2 -arch=sm_90 -o truth truth.cu
- * Usage: truth [--tsv] device | waves | tail | empty [N] | graph | mix [N] [fixed] |
- *        many [N [C]] [fixed] | unequal [N] | persistent [N] | bound [N] | classes [N] |
+ * Usage: truth [--tsv] device | waves | tail | empty [N] | graph [N] | cost [N [REPLAYS]] |
+ *        mix [N] [fixed] | many [N [C]] [fixed] | unequal [N] | persistent [N] | bound [N] | classes [N] |
  *        long [N] | streams [N] | graphmix [N] | graphlead [N] | smid [N]
  * Exit:  0 done, 1 a CUDA call failed, 2 usage, 77 no device
  */
@@ -44,6 +44,8 @@
 
 #include "truth_measure.cuh"
 #include "truth_phase.cuh"
+
+#define COST_PAUSE_NS 300000000
 
 /* What a command was given. */
 struct arguments {
@@ -205,10 +207,10 @@ static void run_empty(const arguments &a)
 	print_cost("empty", "paced_launch_call", paced_ns);
 }
 
-/* A graph of 100 empty kernels, replayed 9 x 1000 times after one warm-up. */
-static void run_graph(const arguments &)
+/* A graph of 100 empty kernels, replayed 9 x N times after one warm-up. */
+static void run_graph(const arguments &a)
 {
-	const int nodes = 100, samples = 9, replays = 1000;
+	const int nodes = 100, samples = 9, replays = a.count;
 	std::vector<double> per_node_ns;
 	cudaGraphExec_t executable;
 	cudaStream_t stream;
@@ -236,6 +238,16 @@ static void run_graph(const arguments &)
 	print_cost("graph", "per_node", per_node_ns);
 }
 
+/* Both in one process, with a moment between them for whoever stores what is recorded. */
+static void run_cost(const arguments &a)
+{
+	arguments replays = {a.more};
+
+	run_empty(a);
+	pause_ns(COST_PAUSE_NS);
+	run_graph(replays);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const arguments &);
@@ -247,7 +259,8 @@ static const struct {
         {"waves", run_waves, 0, 0, false},
         {"tail", run_tail, 0, 0, false},
         {"empty", run_empty, 100000, 0, false},
-        {"graph", run_graph, 0, 0, false},
+        {"graph", run_graph, 1000, 0, false},
+        {"cost", run_cost, 20000, 300, false},
         {"storm", run_storm, 0, 0, false},
         {"mix", run_mix, 2000, 0, true},
         {"many", run_many, 2000, 300, true},
@@ -265,8 +278,8 @@ static const struct {
 static int usage()
 {
 	fprintf(stderr, "usage: truth [--tsv] COMMAND [NUMBER [NUMBER]] [fixed]\n"
-	                "device | waves | tail | empty [N] | graph | mix [N] [fixed] | many [N "
-	                "[C]] [fixed]\n"
+	                "device | waves | tail | empty [N] | graph [N] | cost [N [REPLAYS]]\n"
+	                "| mix [N] [fixed] | many [N [C]] [fixed]\n"
 	                "| unequal [N] | persistent [N] | bound [N] | classes [N] | long [N] | "
 	                "streams [N [SECONDS]]\n"
 	                "| graphmix [N] | graphlead [N] | smid [N] | storm\n");

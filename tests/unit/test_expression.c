@@ -66,11 +66,15 @@ int main(void)
 	fine("a++++", "aa", true);
 	fine("((a+)+)+", "aa", true);
 	fine(pile("", "a+", 400, ""), "b", false);
-	refused(pile("j", "+", 70, "son"), "multiply");
-	refused("((((((((((a{9}){9}){9}){9}){9}){9}){9}){9}){9}){9})", "multiply");
+	refused(pile("j", "+", 70, "son"), "four deep");
+	refused("((((((((((a{9}){9}){9}){9}){9}){9}){9}){9}){9}){9})", "multipl");
 	refused("(a{200}){200}", "multiply");
 	refused("(a{,200}){150}", "multiply");
-	refused("((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "multiply");
+	refused("((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "four deep");
+	refused("to-e++??????????????????H???????+++++", "four deep"); /* minutes, in regcomp() */
+	refused("((((a?b)+c)?d)+e)?", "four deep");
+	fine("(((a?b)+c)?d)+", "abcd", true);
+	fine("gemm.*?bf16", "sm90_gemm_x_bf16", true);
 	refused(pile("", "(", 21, ""), "20 parentheses");
 	refused("(a)\\1", "back-references");
 	refused(pile("", "kernel", 200, ""), "1,000 characters");

@@ -60,6 +60,7 @@ static const struct pair recorded[] = {
         {"cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26_64x64x64_1x4x1_c"
          "ga1x1x1_kernel0_0",
          "cudnn sdpa_sm90_flash_bprop_wgmma_f16_64x64x64_1x4x1_cga1x1x1"},
+        {"cudnn_generated_fort_native_sdpa_sm90_knob_kernel0_0", "cudnn sdpa_sm90"},
         {"_ZN2at6native40_GLOBAL__N__0f1a8107_8_Shape_cu_49f7391c19CatArrayBatchedCopyINS1_10O"
          "paqueTypeILj2EEEjLi4ELi64ELi64EEEvPT_NS1_25CatArrInputTensorMetadataIS5_T0_XT2_EXT3_"
          "EEENS1_16TensorSizeStrideIS8_Lj4EEEiS8_",

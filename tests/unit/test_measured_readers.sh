@@ -191,7 +191,8 @@ done
 absurd() { # TABLE ASSIGNMENTS
   cp "$run" "$work/absurd.db"
   sqlite3 -batch "$work/absurd.db" "UPDATE $1 SET $2"
-  found=$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -cE "^ *measured +$1 .*(a number that can't be|beyond the time|does not sum)")
+  # A name that is too long for its column has the words on a line of their own.
+  found=$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | awk '/^                    / { line = line $0; next } { print line; line = $0 } END { print line }' | grep -cE "^ *measured +$1 .*(a number that can't be|beyond the time|does not sum)")
   shown=
   for command in top "show tail" "show half" ledger sms timeline "diagnose --threshold 0"; do
     # shellcheck disable=SC2086 # words
@@ -215,11 +216,37 @@ absurd measured "straggle_sms = 1e300"
 absurd measured "issue_share = 9e18"
 # Own cost: of each run that has it.
 cp "$run" "$work/absurd.db"
-for value in "launches_timed_ns = 9223372036854775807" "launches_long = 9" "thread_ns = -1" "budget_cost_ppm = 9223372036854775807"; do
-  sqlite3 -batch "$work/absurd.db" "DELETE FROM own_cost; INSERT INTO own_cost SELECT min(process_id), 5, 0, 10, NULL, 50, 0, 0, 0, 0, 1, 9, 1, 0, 9, 9, 0, 0, NULL, 0 FROM proc"
+own_cost_shown() { # WHAT: check tells of it, readers take nothing of it
+  for command in "top --all" "ledger --all"; do
+    # shellcheck disable=SC2086 # words
+    COLUMNS=400 "$wavetap" $command -r "$work/absurd.db" >"$work/out" 2>&1
+    ok "own cost, $1: $command shows none of it" grep -q "own cost.*: \. (damaged: numbers that can't be)" "$work/out"
+    # shellcheck disable=SC2086 # words
+    "$wavetap" $command --json -r "$work/absurd.db" >"$work/out.json" 2>&1
+    is "$(sqlite3 -batch :memory: "SELECT count(value), max(value) FROM json_each(CAST(readfile('$work/out.json') AS TEXT), '\$.cost')
+      WHERE key NOT IN ('launches', 'wall_ns', 'not_measured', 'budgets')")" "1|damaged: numbers that can't be" "own cost, $1: nor its JSON"
+  done
+}
+for value in "launches_timed_ns = 9223372036854775807" "launches_timed_ns = 5300000" "launches_long = 9" "thread_ns = -1" "thread_ns = 4e17" "hook_p50_ns = 2000000" \
+  "budget_cost_ppm = 9223372036854775807" "budget_ppm = 1000001" "budget_state = 2, budget_stepped_ns = 4000000000000000000" "bytes_written = -5" "cupti_bytes = 4e18" "threads = 6"; do
+  sqlite3 -batch "$work/absurd.db" "DELETE FROM hook_time; INSERT INTO hook_time SELECT min(process_id), 32, 40, 5 FROM proc; DELETE FROM own_cost; INSERT INTO own_cost SELECT min(process_id), 5, 0, 10, NULL, 50, 0, 0, 0, 0, 1, 9, 1, 0, 9, 9, 0, 0, NULL, 0 FROM proc"
   is "$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -c "own_cost .*can't be")" 0 "own_cost, before $value: nothing to tell"
   sqlite3 -batch "$work/absurd.db" "UPDATE own_cost SET $value"
   is "$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -c "own_cost .*a number that can't be")" 1 "own_cost, $value: check tells of it"
+  own_cost_shown "$value"
+done
+sqlite3 -batch "$work/absurd.db" "DELETE FROM own_cost"
+is "$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -c "hook_time .*of a process without own cost")" 1 "hook_time without own cost: check tells of it"
+"$wavetap" top --all --json -r "$work/absurd.db" >"$work/out.json"
+is "$(sqlite3 -batch :memory: "SELECT j ->> '\$.cost.launches_timed', j ->> '\$.cost.own_ns' FROM (SELECT CAST(readfile('$work/out.json') AS TEXT) AS j)")" "0|" \
+  "... and nobody counts it"
+for value in "low_ns = -1" "low_ns = 2000000" "high_ns = NULL" "high_ns = 30" "launches = -5" "launches = 9223372036854775807"; do
+  sqlite3 -batch "$work/absurd.db" "DELETE FROM hook_time; INSERT INTO hook_time SELECT min(process_id), 32, 40, 5 FROM proc; DELETE FROM own_cost;
+    INSERT INTO own_cost SELECT min(process_id), 5, 0, 10, NULL, 50, 0, 0, 0, 0, 1, 9, 1, 0, 9, 9, 0, 0, NULL, 0 FROM proc"
+  is "$("$wavetap" top --all --json -r "$work/absurd.db" | grep -c "numbers that can't be")" 0 "hook_time, before $value: nothing to tell"
+  sqlite3 -batch "$work/absurd.db" "UPDATE hook_time SET $value"
+  is "$(COLUMNS=400 "$wavetap" check "$work/absurd.db" | grep -c "hook_time .*can't be")" 1 "hook_time, $value: check tells of it"
+  own_cost_shown "hook_time $value"
 done
 absurd measured "time_ns = 9223372036854775807, launches = -9223372036854775807"
 absurd measured_profile "active_sms = 9e999"

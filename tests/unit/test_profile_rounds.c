@@ -125,13 +125,13 @@ static void test_share(void)
 	is_str(taken(), "a", "... and a pause");
 	launches(&a, 1, 200000 * MS);
 	is_str(taken(), "aa", "... that ends");
-	for (int i = 0; i < 3; i++) {
-		static const char *const nonsense[] = {"0", "101", "half"};
+	for (int i = 0; i < 5; i++) {
+		static const char *const nonsense[] = {"0", "101", "half", "50x", ""};
 
 		mock_reset(3);
 		setenv("WAVETAP_PROFILE_SHARE", nonsense[i], 1);
 		wt_profile_start(&mock_view);
-		ok(wt_profile_run_now()->share == WT_PROFILE_SHARE, "a share of %s: the default",
+		ok(wt_profile_run_now()->share == 75, "a share of \"%s\": the default",
 		   nonsense[i]);
 	}
 	is_clean("share");

@@ -458,5 +458,16 @@ before=$(cksum <"$tmp/fixed.db")
 wt 0 top -r "$tmp/fixed.db" --from 1s --kernel half
 is "$(cksum <"$tmp/fixed.db")" "$before" "the file is not touched"
 
+# ---- a view or table is gone: which one, whatever was done since to clean up
+for case in "VIEW launch|top --kernel half" "VIEW config_idle|top --from 1s" "VIEW kernel_idle|show id:1 --from 1s" "VIEW loss|top" "VIEW loss|ledger" \
+	"TABLE config|top --group class" "TABLE kernel|show id:1" "TABLE api_call|diagnose" "TABLE launch_call|steps" "VIEW process|copies"; do
+	gone=${case%%|*}
+	cp "$run" "$tmp/gone.db"
+	sqlite3 -batch "$tmp/gone.db" "DROP $gone"
+	wt 1 ${case#*|} -r "$tmp/gone.db"
+	grep -q "no such table: .*${gone#* }" "$tmp/err"
+	ok $? "without $gone ${case#*|} names it"
+done
+
 echo "1..$count"
 exit $((failed > 0))
