@@ -23,6 +23,7 @@
  * Usage: blind_probe blocks FILE | blocks-traced FILE | graph | graph-traced | mix | mix-traced
  * Exit:  0 done, 1 a call failed, 2 usage, 77 no device
  */
+#include <string>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
