@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "daemon/ledger_sums.h"
+#include "schema/wt_rows.h"
 
 #define ROUND_NS (2 * WT_SECOND) /* also of kernels that are new */
 #define ROUND_REST 4 /* times what the last round took, at least, from one to the next */
@@ -58,6 +59,8 @@ static void *run_thread(void *arg)
 	sqlite3 *db = NULL;
 
 	task->err = wt_db_open(task->path, &db, error);
+	if (!task->err && wt_rows_attach(db, NULL, NULL) != SQLITE_OK)
+		task->err = -EIO;
 	if (!task->err && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		task->err = -EIO;
 	if (!task->err)
