@@ -59,9 +59,10 @@ static void *run_thread(void *arg)
 	sqlite3 *db = NULL;
 
 	task->err = wt_db_open(task->path, &db, error);
-	if (!task->err && wt_rows_attach(db, NULL, NULL) != SQLITE_OK)
-		task->err = -EIO;
-	if (!task->err && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+	/* In one transaction: chunks may come meanwhile. Attaching writes to temp. */
+	if (!task->err &&
+	    (sqlite3_exec(db, "PRAGMA query_only = OFF; BEGIN", NULL, NULL, NULL) != SQLITE_OK ||
+	     wt_rows_attach(db, NULL, NULL) != SQLITE_OK))
 		task->err = -EIO;
 	if (!task->err)
 		task->err = make(task, db);
