@@ -108,7 +108,7 @@ struct wt_ledger_sums {
 };
 
 /*
- * What the file has, in the caller's read transaction. Where it has none, or of no use, from nothing on. 0 or
+ * What the file has, in the caller's read transaction, on a connection with wt_rows_attach(). Where it has none, or of no use, from nothing on. 0 or
  * -errno; -EIO: sqlite3_errmsg() says what. Free it in either case.
  */
 int wt_ledger_sums_load(sqlite3 *db, struct wt_ledger_sums **ret_sums);
