@@ -58,11 +58,30 @@ uint64_t wt_linker_held(const struct wt_linker *linker)
 
 /* ---- kernels that wait */
 
+/* Is it the next node of the graph launch whose nodes came last under this id? */
+static bool joins_waiting(struct wt_linker *linker, const struct wt_linker_kernel *kernel,
+                          int64_t now_ns)
+{
+	uint32_t at = kernel->is_graph_node
+	                      ? wt_map_get(&linker->waiting_of, kernel->correlation_id)
+	                      : WT_MAP_NONE;
+	struct link_waiting *last = at == WT_MAP_NONE ? NULL : &linker->waiting[at];
+
+	if (!last || !last->kernel.is_graph_node || last->more == UINT32_MAX ||
+	    kernel->exec_id != last->kernel.exec_id + last->more + 1)
+		return false;
+	last->more++;
+	last->at_ns = now_ns;
+	return true;
+}
+
 int wt_link_add_waiting(struct wt_linker *linker, const struct wt_linker_kernel *kernel,
                         int64_t now_ns)
 {
 	uint32_t at = linker->free_waiting;
 
+	if (joins_waiting(linker, kernel, now_ns))
+		return 0;
 	if (at != WT_MAP_NONE) {
 		linker->free_waiting = linker->waiting[at].next;
 	} else {
@@ -147,8 +166,12 @@ static int use_entry(struct wt_linker *linker, uint32_t at)
 {
 	struct link_entry *entry = &linker->entries[at];
 
-	if (entry->kind == LINK_GRAPH)
+	if (entry->kind == LINK_GRAPH) {
+		if ((entry->flags & WT_FLAG_UNARMED) && linker->output.graph_observed)
+			linker->output.graph_observed(linker->output.arg);
+		entry->flags &= ~WT_FLAG_UNARMED;
 		return 0;
+	}
 	wt_link_launch_has_kernel(linker, entry->seq, entry->flags, WT_LAUNCH_LINKED);
 	return wt_link_forget(linker, at);
 }
@@ -160,13 +183,13 @@ static int wake(struct wt_linker *linker, uint32_t id)
 	uint32_t at = wt_map_get(&linker->waiting_of, id);
 
 	while (at != WT_MAP_NONE && !err) {
-		const struct wt_linker_kernel kernel = linker->waiting[at].kernel;
-		uint32_t next = linker->waiting[at].next,
+		struct wt_linker_kernel kernel = linker->waiting[at].kernel;
+		uint32_t next = linker->waiting[at].next, more = linker->waiting[at].more,
 		         entry_at = wt_link_entry_for(linker, &kernel);
 
 		if (entry_at != WT_MAP_NONE) {
 			err = wt_link_drop_waiting(linker, at);
-			if (!err)
+			for (uint32_t i = 0; i <= more && !err; i++, kernel.exec_id++)
 				err = linker->output.kernel(
 				        linker->output.arg, &kernel, WT_LINK_EXACT,
 				        linker->entries[entry_at].seq,
@@ -197,6 +220,8 @@ int wt_linker_kernel(struct wt_linker *linker, const struct wt_linker_kernel *ke
 		return use_entry(linker, at);
 	}
 	*ret_how = WT_LINK_WAITING;
+	if (joins_waiting(linker, kernel, now_ns))
+		return 0;
 	if (linker->waiting_used >= WT_LINK_PENDING_MAX) {
 		*ret_how = kernel->is_graph_node ? WT_LINK_WAITING : WT_LINK_NO_CALL;
 		return 0;

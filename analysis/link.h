@@ -12,7 +12,7 @@
  * That is exact, with any number of threads. A graph launch is one call with many kernels; a
  * cooperative launch on several devices is several calls with the same stamps under one id.
  * Kernels without a link, because CUPTI gives none in this process or lost it, are joined by
- * order and geometry: sorted by correlation id, the k-th with the k-th call of the same grid,
+ * order and geometry: sorted by correlation id, the k-th with the k-th call, by entry, of the same grid,
  * block and dynamic shared memory that has no link either, and never with a call made after the
  * kernel started. They say so (WT_LINK_ORDER).
  *
@@ -97,6 +97,9 @@ struct wt_linker_output {
 	int (*save)(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph);
 	int (*forget)(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph);
 	void *arg;
+	/* A graph launch that was taken for unobserved (WT_FLAG_UNARMED) has a kernel all the same.
+	 * May be NULL. */
+	void (*graph_observed)(void *arg);
 };
 
 struct wt_linker;

@@ -72,9 +72,12 @@ struct link_entry {
 	uint8_t is_saved;
 };
 
+/* A kernel without an answer; or nodes of one graph launch that came one after the other, since a lost
+ * link may stand for thousands of them. */
 struct link_waiting {
-	struct wt_linker_kernel kernel;
-	int64_t at_ns;
+	struct wt_linker_kernel kernel; /* the first */
+	int64_t at_ns; /* when the last came */
+	uint32_t more; /* nodes with the exec ids that follow */
 	uint32_t next; /* same correlation id, or the next free place */
 	bool is_used;
 };

@@ -1,6 +1,7 @@
 /*
  * link_order.c - the fallback of link.h: the k-th kernel of a geometry, by correlation id,
- * belongs to the k-th call of that geometry, by seq. Pure, one thread.
+ * belongs to the k-th call of that geometry, by entry: ids are given as calls enter the driver, while
+ * seqs are given as they return. Pure, one thread.
  */
 #include "analysis/link_internal.h"
 
@@ -10,6 +11,8 @@
 /* Calls of one geometry form a list through `next`. */
 struct order_call {
 	uint64_t seq;
+	uint64_t entry_ns;
+	uint64_t geometry;
 	uint32_t next;
 };
 
@@ -48,24 +51,41 @@ static size_t collect_kernels(const struct wt_linker *linker, int64_t until_ns,
 	return count;
 }
 
+static int latest_first(const void *left, const void *right)
+{
+	const struct order_call *a = left, *b = right;
+
+	if (a->entry_ns != b->entry_ns)
+		return a->entry_ns > b->entry_ns ? -1 : 1;
+	return a->seq > b->seq ? -1 : a->seq < b->seq;
+}
+
 /* Lists of calls by geometry, oldest first: built from the back. */
 static int collect_calls(const struct wt_linker *linker, struct order_call *calls,
                          struct wt_map *first_of)
 {
 	uint32_t count = 0;
+	bool is_in_order = true;
+	int err = 0;
 
 	for (uint64_t seq = linker->end; seq-- > linker->base;) {
 		const struct link_slot *slot = &linker->slots[seq & linker->slots_mask];
-		int err;
 
 		if (slot->state != LINK_SLOT_WAITING || slot->has_link || !slot->geometry)
 			continue;
-		calls[count] = (struct order_call){seq, wt_map_get(first_of, slot->geometry)};
-		err = wt_map_set(first_of, slot->geometry, count++);
-		if (err)
-			return err;
+		calls[count] = (struct order_call){
+		        .seq = seq, .entry_ns = slot->entry_ns, .geometry = slot->geometry};
+		is_in_order = is_in_order &&
+		              (!count || latest_first(&calls[count - 1], &calls[count]) < 0);
+		count++;
 	}
-	return 0;
+	if (!is_in_order)
+		qsort(calls, count, sizeof(*calls), latest_first);
+	for (uint32_t i = 0; i < count && !err; i++) {
+		calls[i].next = wt_map_get(first_of, calls[i].geometry);
+		err = wt_map_set(first_of, calls[i].geometry, i);
+	}
+	return err;
 }
 
 static int join(struct wt_linker *linker, uint32_t waiting_at, const struct order_call *calls,

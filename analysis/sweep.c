@@ -346,6 +346,12 @@ static int advance(struct wt_sweep *sweep, int64_t until_ns, int64_t after_id)
 	return sweep->output.gap ? sweep->output.gap(sweep->output.arg, &gap) : 0;
 }
 
+void wt_sweep_resume(struct wt_sweep *sweep, uint64_t last_tag)
+{
+	sweep->last_id = 0;
+	sweep->last_tag = last_tag;
+}
+
 static bool is_valid(const struct wt_sweep *sweep, const struct wt_sweep_kernel *kernel)
 {
 	int64_t length_ns, sm_ns;

@@ -142,6 +142,9 @@ uint32_t wt_sweep_blocks_per_sm(int64_t context_sms, int64_t device_sms, int64_t
 int wt_sweep_init(struct wt_sweep *sweep, uint32_t sm_count, int64_t start_ns,
                   const struct wt_sweep_output *output);
 
+/* Right after init: a kernel with this tag ended as the window begins. */
+void wt_sweep_resume(struct wt_sweep *sweep, uint64_t last_tag);
+
 /*
  * The next kernel; starts before the one before it: -EINVAL. Also -EINVAL: no time, no SMs, more
  * SMs than the device has, more wave than SM-time. -EBUSY: the 129th at a time. A kernel that is

@@ -118,7 +118,10 @@ static bool is_of_measuring(const char *table)
 	return false;
 }
 
-/* Files made before ranges, or wavetap's own cost, were recorded have nothing of them. */
+/*
+ * Files made before ranges, or wavetap's own cost, were recorded, or gaps were summed, have nothing
+ * of them.
+ */
 static bool is_added_later(sqlite3 *db, const char *name)
 {
 	bool is_of_cost =
@@ -127,6 +130,15 @@ static bool is_added_later(sqlite3 *db, const char *name)
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (!strcmp(name, "graph_unobserved"))
+		return !wt_db_int(
+		        db, "SELECT count(*) FROM sqlite_schema WHERE name = 'graph_unobserved'",
+		        1);
+	if (!strncmp(name, "ledger_", 7))
+		return !wt_db_int(db,
+		                  "SELECT count(*) FROM sqlite_schema WHERE name LIKE "
+		                  "'ledger\\_%' ESCAPE '\\'",
+		                  1);
 	if (is_of_cost)
 		return !wt_db_int(db,
 		                  "SELECT count(*) FROM sqlite_schema WHERE name IN ('own_cost', "
@@ -275,7 +287,7 @@ static int check_query(struct wt_check *check, const struct wt_check_query *quer
 typedef int check_fn(struct wt_check *check);
 static check_fn *const checks[] = {check_integrity,  check_schema,     check_text,
                                    wt_check_chunks,  wt_check_kernels, wt_check_calls,
-                                   wt_check_samples, wt_check_bounds};
+                                   wt_check_samples, wt_check_ledger,  wt_check_bounds};
 #define CHECK_COUNT ((int)(sizeof(checks) / sizeof(checks[0])))
 
 int wt_check_count(void)

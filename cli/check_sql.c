@@ -89,6 +89,7 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(profile_count, process_id, process_id, proc),
         REFERENCE(own_cost, process_id, process_id, proc),
         REFERENCE(hook_time, low_ns, process_id, proc),
+        REFERENCE(graph_unobserved, process_id, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e LEFT JOIN " GRAPH_LAUNCHES
          " LEFT JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq "
@@ -180,6 +181,10 @@ const struct wt_check_query wt_check_queries[] = {
         {"measured", "hook_time", "times or a number of launches that can't be",
          "SELECT count(*), 'process_id ' || min(process_id) FROM hook_time h "
          "WHERE " WT_BOUND_NO_HOOK_TIME},
+        {"books", "graph_unobserved", "more graph launches than there were",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM graph_unobserved JOIN proc USING "
+         "(process_id) WHERE launches NOT BETWEEN 0 AND graph_launches_stored - "
+         "graph_launches_failed"},
         {"books", "hook_time", "of a process without own cost",
          "SELECT count(DISTINCT process_id), 'process_id ' || min(process_id) FROM hook_time "
          "WHERE process_id NOT IN (SELECT process_id FROM own_cost)"},

@@ -19,11 +19,11 @@
 #include "cli/cli.h"
 #include "cli/copy_db.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/out_file.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 #include "daemon/rederive.h"
 
 struct analyze_values {
@@ -136,6 +136,8 @@ static int analyze_file(const char *path, bool is_live_fine, struct wt_rederived
 		rc = execute(db, "COMMIT", error);
 	if (rc && db)
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	if (!rc && wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM chunk)", 0))
+		rc = wt_pack_file(db, error);
 	sqlite3_close(db);
 	return rc;
 }

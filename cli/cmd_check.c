@@ -16,10 +16,10 @@
 #include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/progress.h"
 #include "cli/run_file.h"
-#include "cli/top_json.h"
 #include "cli/wrap.h"
 #include "schema/wt_paths.h"
 

@@ -16,13 +16,13 @@
 #include "analysis/interval.h"
 #include "cli/cli.h"
 #include "cli/copy_names.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
 #include "cli/table.h"
 #include "cli/top_columns.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 
 enum copies_by { BY_EXPOSED, BY_BYTES };

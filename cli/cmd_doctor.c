@@ -11,16 +11,16 @@
 #include "cli/cli.h"
 #include "cli/doctor.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/program.h"
 #include "cli/text.h"
-#include "cli/top_json.h"
 #include "cli/wrap.h"
 #include "config.h"
 #include "schema/wt_keep.h"
 
 #define TIMEOUT_MS 20000 /* cuInit of eight GPUs without persistence takes that long at worst */
 #define TIMEOUT_MS_MAX 3600000
-#define TEXT_COLUMN 23
+#define TEXT_COLUMN 24
 
 struct doctor_values {
 	const char *timeout;

@@ -13,12 +13,12 @@
 #include "cli/copy_db.h"
 #include "cli/expand_rows.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/out_file.h"
 #include "cli/progress.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
-#include "cli/top_json.h"
 
 enum export_format { FORMAT_BY_NAME, FORMAT_SQLITE, FORMAT_CSV, FORMAT_JSON };
 

@@ -200,7 +200,7 @@ static struct wt_table *cause_table(const struct sums *sums, const struct wt_top
 	for (int i = 0; table && i < WT_GAP_CAUSE_MAX; i++) {
 		double sm_ns = (double)order[i].sm_ns;
 
-		wt_table_row(table, 0);
+		wt_table_row(table, order[i].sm_ns ? 0 : WT_TABLE_ROW_NO_TEXT);
 		wt_table_add_string(table, wt_gap_cause_name(order[i].cause), NULL);
 		wt_table_add_double(table, sm_ns / sums->total_sm_ns, 9,
 		                    wt_text_percent(a, sm_ns, sums->total_sm_ns));

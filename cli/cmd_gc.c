@@ -12,8 +12,8 @@
 #include "cli/cli.h"
 #include "cli/gc.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/run_file.h"
-#include "cli/top_json.h"
 #include "cli/wrap.h"
 
 #define TEXT_COLUMN 25 /* of names and reasons */

@@ -17,6 +17,7 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/out_file.h"
 #include "cli/phrase.h"
 #include "cli/progress.h"
@@ -24,7 +25,6 @@
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/text.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 #include "daemon/daemon.h"
 #include "daemon/replay.h"

@@ -342,7 +342,7 @@ static int run_ledger(void *opaque, int operand_count, char **operands)
 	}
 	view.takes_samples = true;
 	if (!code)
-		code = wt_ledger_open(values->run, &select, &view);
+		code = wt_ledger_open_devices(values->run, &select, &view);
 	if (!code)
 		code = values->is_json                ? print_json(&view)
 		       : values->is_csv               ? print_csv(&view)

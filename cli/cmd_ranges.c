@@ -15,12 +15,12 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/ranges_sum.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 
 #define DEFAULT_LIMIT 20
 

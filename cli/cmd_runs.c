@@ -12,9 +12,9 @@
 
 #include "cli/cli.h"
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 #include "schema/wt_paths.h"
 
 struct runs_values {

@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/steps.h"
 #include "cli/steps_times.h"
 #include "cli/table.h"
-#include "cli/top_json.h"
 
 #define SLOWEST_DEFAULT 5
 

@@ -13,8 +13,6 @@
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
 
-#define CLOCK_ERROR_LEAST_NS 1000
-
 /* main: the sweep has to see what a selection hides, too. */
 static const char rows_sql[] =
         "SELECT e.process_id, c.kernel_id, e.start_ns, e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns,"
@@ -182,7 +180,7 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 			/* It ran, though not at that time: what it waited for is used up. */
 			load->device->kernels_refused += row->start_ns >= load->ledger->start_ns &&
 			                                 row->start_ns <= load->ledger->end_ns;
-			rc = row->has_call ? wt_ledger_note_stream(load, row) : 0;
+			rc = row->has_call ? wt_gap_source_note(&load->source, row) : 0;
 			if (rc)
 				return rc;
 			continue;
@@ -196,7 +194,7 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 		if (!rc && row->end_ns > load->ledger->start_ns)
 			rc = sweep_row(load, row);
 		if (!rc && row->has_call)
-			rc = wt_ledger_note_stream(load, row);
+			rc = wt_gap_source_note(&load->source, row);
 		load->next = NULL;
 		if (rc)
 			return rc;
@@ -222,8 +220,9 @@ static int load_device(struct wt_ledger_loading *load, struct wt_ledger_device *
 	load->compute_end_ns = ledger->start_ns;
 	load->has_compute = false;
 	load->compute_tag = 0;
-	wt_map_fini(&load->stream_at); /* a stream is of one device */
-	load->stream_count = 0;
+	load->source.facts = load->facts;
+	load->source.clock_error_ns = ledger->clock_error_ns;
+	wt_gap_source_forget(&load->source); /* a stream is of one device */
 	load->bucket_at = 0;
 	memset(&load->bucket_total, 0, sizeof(load->bucket_total));
 	device->wall_ns = ledger->end_ns - ledger->start_ns;
@@ -361,7 +360,7 @@ static int load_clock_error(struct wt_ledger_loading *load)
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, CLOCK_ERROR_LEAST_NS);
+	sqlite3_bind_int64(s, 1, WT_LEDGER_CLOCK_LEAST_NS);
 	rc = wt_report_step(s);
 	if (rc > 0)
 		load->ledger->clock_error_ns = sqlite3_column_int64(s, 0);
@@ -384,20 +383,16 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 	                  "SELECT NOT EXISTS (SELECT 1 FROM main.config_stat WHERE launches > 0)"
 	                  " AND EXISTS (SELECT 1 FROM main.sm_bucket)",
 	                  0);
-	return rc ? rc : load_clock_error(load);
+	return rc;
 }
 
-static int load_all(struct wt_ledger_loading *load, const struct wt_select *select,
-                    int64_t bucket_ns)
+/* From all rows. */
+static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 {
-	int rc = load_window(load, select);
+	int rc = load_clock_error(load);
 
 	if (!rc)
 		rc = load_kernels(load);
-	if (!rc)
-		rc = load_devices(load);
-	if (!rc)
-		rc = wt_measured_load(load->db, &load->measured);
 	if (!rc)
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
@@ -418,6 +413,24 @@ static int load_all(struct wt_ledger_loading *load, const struct wt_select *sele
 	return rc;
 }
 
+/* What it may be made from. */
+enum source { FROM_ROWS, FROM_EITHER, FROM_SUMS };
+
+/* 1: it is from sums. */
+static int load_all(struct wt_ledger_loading *load, const struct wt_select *select,
+                    int64_t bucket_ns, enum source source)
+{
+	int rc = load_window(load, select);
+
+	if (!rc)
+		rc = load_devices(load);
+	if (!rc)
+		rc = wt_measured_load(load->db, &load->measured);
+	if (!rc && source != FROM_ROWS && !load->ledger->is_samples_alone)
+		rc = wt_ledger_sum_whole(load);
+	return rc || source == FROM_SUMS ? rc : load_rows(load, bucket_ns);
+}
+
 /* Kernels that the window does not have go. */
 static void drop_unused(struct wt_ledger *ledger)
 {
@@ -433,7 +446,8 @@ static void drop_unused(struct wt_ledger *ledger)
 }
 
 static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
-                       const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
+                       enum source source, const struct wt_ledger_observer *observer,
+                       struct wt_ledger *ledger)
 {
 	struct wt_ledger_loading *load = calloc(1, sizeof(*load));
 	int rc = -ENOMEM;
@@ -447,7 +461,7 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 	/* Of a transaction of its own, or of the one in which a selection was applied. */
 	rc = wt_report_note(db, sqlite3_exec(db, "SAVEPOINT ledger", NULL, NULL, NULL));
 	if (!rc)
-		rc = load_all(load, select, bucket_ns);
+		rc = load_all(load, select, bucket_ns, source);
 	if (rc == -EIO)
 		snprintf(ledger->problem, sizeof(ledger->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE ledger", NULL, NULL, NULL);
@@ -458,8 +472,7 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 	wt_map_fini(&load->config_at);
 	wt_measured_fini(&load->measured);
 	free(load->configs);
-	wt_map_fini(&load->stream_at);
-	free(load->stream_entry_ns);
+	wt_gap_source_fini(&load->source);
 	free(load->is_collective);
 	free(load);
 	return rc;
@@ -467,19 +480,31 @@ static int load_ledger(sqlite3 *db, const struct wt_select *select, int64_t buck
 
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, NULL, ledger);
+	return load_ledger(db, select, 0, FROM_ROWS, NULL, ledger);
+}
+
+int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
+{
+	int rc = load_ledger(db, select, 0, FROM_EITHER, NULL, ledger);
+
+	return rc > 0 ? 0 : rc;
+}
+
+int wt_ledger_load_summed(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger)
+{
+	return load_ledger(db, select, 0, FROM_SUMS, NULL, ledger);
 }
 
 int wt_ledger_load_buckets(sqlite3 *db, const struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, bucket_ns, NULL, ledger);
+	return load_ledger(db, select, bucket_ns, FROM_ROWS, NULL, ledger);
 }
 
 int wt_ledger_load_observed(sqlite3 *db, const struct wt_select *select,
                             const struct wt_ledger_observer *observer, struct wt_ledger *ledger)
 {
-	return load_ledger(db, select, 0, observer, ledger);
+	return load_ledger(db, select, 0, FROM_ROWS, observer, ledger);
 }
 
 void wt_ledger_fini(struct wt_ledger *ledger)
@@ -493,5 +518,6 @@ void wt_ledger_fini(struct wt_ledger *ledger)
 		free(ledger->kernels[i].name);
 	free(ledger->devices);
 	free(ledger->kernels);
+	wt_ledger_sums_free(ledger->sums);
 	memset(ledger, 0, sizeof(*ledger));
 }

@@ -22,14 +22,7 @@
 #include "analysis/evidence.h"
 #include "analysis/gap.h"
 #include "analysis/sweep.h"
-#include "cli/ledger_facts.h"
-
-/*
- * Shorter gaps look like a program that launches all the time, only slower than the kernels run;
- * longer ones like a program that does something else. Eager PyTorch on the measured machine: half
- * of the gaps between kernels were above 31 us, two in a thousand above 1 ms (tests/data).
- */
-#define WT_LEDGER_SHORT_GAP_NS 1000000
+#include "daemon/ledger_sums.h"
 
 /*
  * What a stretch of the window had; all of them sum to the device's lines. Where kernels share SMs and
@@ -70,19 +63,6 @@ struct wt_ledger_kernel {
 	int64_t launches_underfilled; /* that left SMs without a block */
 	int64_t gap_sm_ns[WT_GAP_CAUSE_MAX];
 	int64_t short_gap_sm_ns[WT_GAP_CAUSE_MAX]; /* of gaps of at most WT_LEDGER_SHORT_GAP_NS */
-};
-
-/* A kernel that ran, with the call that launched it. */
-struct wt_ledger_row {
-	int64_t exec_id, process_id, kernel_id, config_id;
-	int64_t start_ns, end_ns;
-	int64_t wave_sm_ns, wave_max_sm_ns;
-	int64_t blocks, resident_blocks, config_sms;
-	int64_t context_id, stream_id; /* CUPTI's */
-	int64_t graph_id; /* -1: not a graph node */
-	int64_t launch_seq;
-	struct wt_fact_call call;
-	bool is_judged, is_graph_node, has_call;
 };
 
 /* A gap: what is known of it, and what its causes have of it. */
@@ -139,6 +119,7 @@ struct wt_ledger {
 	const struct wt_select_steps *steps; /* the default window; NULL: not looked for */
 	int64_t clock_error_ns; /* CPU against GPU */
 	char problem[200]; /* after -EIO: what SQLite said */
+	struct wt_ledger_sums *sums; /* that it is from; NULL: from rows */
 };
 
 /*
@@ -147,6 +128,19 @@ struct wt_ledger {
  * wt_ledger_fini() in either case.
  */
 int wt_ledger_load(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/*
+ * The same for the lines of devices alone: where all of the run is asked for and its file has sums, from those,
+ * without reading its launches. Then there are no kernels in it.
+ */
+int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/* The same if there are such sums: 1; 0: there are none, or -errno. */
+int wt_ledger_load_summed(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
+
+/* The sums themselves, if they can be used: 1, and the caller frees them; 0 or -errno. */
+int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
+                        struct wt_ledger_sums **ret_sums);
 
 /*
  * The same in buckets of bucket_ns; < 0: as many as that, of equal length, is the most. At most

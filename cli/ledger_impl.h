@@ -6,7 +6,7 @@
 
 #include "analysis/map.h"
 #include "cli/ledger.h"
-#include "cli/ledger_facts.h"
+#include "daemon/ledger_gaps.h"
 #include "cli/measured.h"
 
 /* A configuration that the sweep met. */
@@ -29,9 +29,7 @@ struct wt_ledger_loading {
 	struct wt_ledger_config *configs; /* the sweep names kernels by them */
 	size_t config_count;
 	struct wt_map config_at; /* config_id -> index in configs */
-	struct wt_map stream_at; /* process and stream -> index in stream_entry_ns */
-	int64_t *stream_entry_ns; /* when a kernel was last launched into it */
-	size_t stream_count, stream_capacity;
+	struct wt_gap_source source; /* of the device in work */
 	/* of the device in work */
 	struct wt_ledger_device *device;
 	struct wt_sweep sweep;
@@ -54,6 +52,9 @@ struct wt_ledger_loading {
 bool wt_ledger_measure(struct wt_ledger_loading *load, int64_t id, struct wt_sweep_share *share,
                        struct wt_sweep_share ret_measured[WT_EVIDENCE_MAX]);
 
+/* ledger_whole.c: all of a run, from sums. 1, 0: there are none, or -errno. */
+int wt_ledger_sum_whole(struct wt_ledger_loading *load);
+
 /* The totals of the sweep up to now, as far as they are known, with what still runs. */
 void wt_ledger_measure_until(struct wt_ledger_loading *load, struct wt_sweep_share *total);
 
@@ -67,11 +68,5 @@ int wt_ledger_make_buckets(struct wt_ledger *ledger, int64_t bucket_ns);
 int wt_ledger_close_buckets(struct wt_ledger_loading *load, int64_t until_ns);
 /* The part of [start_ns, end_ns) in bucket `at` ends here. */
 int64_t wt_ledger_bucket_end(const struct wt_ledger *ledger, size_t at);
-
-/* A kernel was launched into its stream. 0 or -ENOMEM. */
-int wt_ledger_note_stream(struct wt_ledger_loading *load, const struct wt_ledger_row *row);
-
-/* Equal for the nodes of one graph launch only; 0: not a node. */
-uint64_t wt_ledger_graph_tag(const struct wt_ledger_row *row);
 
 #endif /* WT_CLI_LEDGER_IMPL_H */

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/json_run.h"
 #include "cli/ledger_lines.h"
 #include "cli/measured.h"
 #include "cli/phrase.h"
 #include "cli/select.h"
-#include "cli/top_json.h"
 #include "cli/top_text.h"
 
 static const char needs_measurement[] = "needs a measurement";
@@ -276,8 +276,12 @@ static int explain_empty(const struct wt_ledger_view *view)
 	return WT_EXIT_NO_DATA;
 }
 
-static int open_view(const char *spec, struct wt_select *select, int64_t bucket_ns,
-                     const struct wt_ledger_observer *observer, struct wt_ledger_view *view)
+/* How much of a ledger is asked for. */
+enum extent { DEVICES_ALONE, WITH_KERNELS };
+
+static int open_view(const char *spec, struct wt_select *select, enum extent extent,
+                     int64_t bucket_ns, const struct wt_ledger_observer *observer,
+                     struct wt_ledger_view *view)
 {
 	const char *problem = NULL;
 	int code, rc;
@@ -291,7 +295,9 @@ static int open_view(const char *spec, struct wt_select *select, int64_t bucket_
 	if (code)
 		return code;
 	rc = observer ? wt_ledger_load_observed(view->run.db, select, observer, &view->ledger)
-	              : wt_ledger_load_buckets(view->run.db, select, bucket_ns, &view->ledger);
+	     : extent == DEVICES_ALONE
+	             ? wt_ledger_load_devices(view->run.db, select, &view->ledger)
+	             : wt_ledger_load_buckets(view->run.db, select, bucket_ns, &view->ledger);
 	if (rc == -EIO)
 		problem = view->ledger.problem;
 	if (!rc) {
@@ -317,19 +323,24 @@ static int open_view(const char *spec, struct wt_select *select, int64_t bucket_
 
 int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view)
 {
-	return open_view(spec, select, 0, NULL, view);
+	return open_view(spec, select, WITH_KERNELS, 0, NULL, view);
+}
+
+int wt_ledger_open_devices(const char *spec, struct wt_select *select, struct wt_ledger_view *view)
+{
+	return open_view(spec, select, DEVICES_ALONE, 0, NULL, view);
 }
 
 int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger_view *view)
 {
-	return open_view(spec, select, bucket_ns, NULL, view);
+	return open_view(spec, select, WITH_KERNELS, bucket_ns, NULL, view);
 }
 
 int wt_ledger_open_observed(const char *spec, struct wt_select *select,
                             const struct wt_ledger_observer *observer, struct wt_ledger_view *view)
 {
-	return open_view(spec, select, 0, observer, view);
+	return open_view(spec, select, WITH_KERNELS, 0, observer, view);
 }
 
 void wt_ledger_close(struct wt_ledger_view *view)

@@ -88,6 +88,9 @@ struct wt_ledger_view {
 };
 int wt_ledger_open(const char *spec, struct wt_select *select, struct wt_ledger_view *view);
 
+/* The same for the lines of devices alone: wt_ledger_load_devices(). */
+int wt_ledger_open_devices(const char *spec, struct wt_select *select, struct wt_ledger_view *view);
+
 /* The same with the ledger in buckets: wt_ledger_load_buckets(). */
 int wt_ledger_open_buckets(const char *spec, struct wt_select *select, int64_t bucket_ns,
                            struct wt_ledger_view *view);

@@ -4,7 +4,7 @@ wavetap_SOURCES = \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
-	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
+	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/complete.c cli/complete.h \
 	cli/copy_db.c cli/copy_db.h \
@@ -16,9 +16,8 @@ wavetap_SOURCES = \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
 	cli/diagnose_idle.c cli/diagnose_kernels.c cli/diagnose_measured.c \
 	cli/diagnose_steps.c cli/diagnose_steps.h \
-	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
+	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/ledger_whole.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
-	cli/ledger_facts.c cli/ledger_facts.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
 	cli/gpu_state.c cli/gpu_state.h \
 	cli/out_file.c cli/out_file.h \
@@ -37,7 +36,7 @@ wavetap_SOURCES = \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
 	cli/show.c cli/show.h cli/show_advice.c \
-	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_print.c cli/show_print.h \
+	cli/show_json.c cli/show_measured.c cli/show_model.c cli/show_curve.c cli/show_print.c cli/show_print.h \
 	cli/sim_draw.c \
 	cli/sim_gpu.c \
 	cli/sim_json.c \
@@ -54,7 +53,8 @@ wavetap_SOURCES = \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
-	cli/top_cells.c cli/top_cells.h cli/top_columns.c cli/top_columns.h \
+	cli/json_run.c cli/json_run.h \
+	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
 	cli/cmd_copies.c \

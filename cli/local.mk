@@ -10,7 +10,7 @@ libwtcli_a_SOURCES = \
 	cli/expression.c cli/expression.h \
 	cli/parse_time.c cli/parse_time.h \
 	cli/progress.c cli/progress.h \
-	cli/table.c cli/table.h \
+	cli/table.c cli/table.h cli/table_impl.h cli/table_text.c \
 	cli/text.c cli/text.h \
 	cli/text_number.c \
 	cli/wrap.c cli/wrap.h

@@ -48,32 +48,52 @@ static void add_words(struct wt_phrase *line, char *words, unsigned indent_colum
 	}
 }
 
+/* A whole one, or its words if no line has room for it. */
+static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
+{
+	size_t limit = line->terminal.width_columns, width = wt_text_width(safe);
+
+	if (!line->used_columns)
+		gap = 0;
+	if (limit && line->used_columns + gap + width > limit &&
+	    CONTINUED_COLUMNS + width > limit) {
+		add_words(line, safe, CONTINUED_COLUMNS);
+		return;
+	}
+	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
+		fprintf(line->out, "\n%*s", CONTINUED_COLUMNS, "");
+		line->used_columns = CONTINUED_COLUMNS;
+	} else {
+		fprintf(line->out, "%*s", (int)gap, "");
+		line->used_columns += gap;
+	}
+	fputs(safe, line->out);
+	line->used_columns += width;
+}
+
 void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
 {
-	size_t limit = line->terminal.width_columns, width;
 	char *safe;
 	va_list ap;
 
 	va_start(ap, format);
 	safe = make_text(line, format, ap);
 	va_end(ap);
-	if (!safe)
-		return;
-	width = wt_text_width(safe);
-	if (limit && line->used_columns + (line->used_columns ? 2 : 0) + width > limit &&
-	    CONTINUED_COLUMNS + width > limit) {
-		add_words(line, safe, CONTINUED_COLUMNS); /* no line has room for it */
-	} else {
-		if (line->used_columns && limit && line->used_columns + 2 + width > limit) {
-			fprintf(line->out, "\n%*s", CONTINUED_COLUMNS, "");
-			line->used_columns = CONTINUED_COLUMNS;
-		} else if (line->used_columns) {
-			fputs("  ", line->out);
-			line->used_columns += 2;
-		}
-		fputs(safe, line->out);
-		line->used_columns += width;
-	}
+	if (safe)
+		add_whole(line, safe, 2);
+	free(safe);
+}
+
+void wt_phrase_item(struct wt_phrase *line, const char *format, ...)
+{
+	char *safe;
+	va_list ap;
+
+	va_start(ap, format);
+	safe = make_text(line, format, ap);
+	va_end(ap);
+	if (safe)
+		add_whole(line, safe, 1);
 	free(safe);
 }
 

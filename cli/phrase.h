@@ -21,6 +21,9 @@ struct wt_phrase {
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal);
 void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+/* The same, after one blank: a list whose elements don't break, "host 75.3". */
+void wt_phrase_item(struct wt_phrase *line, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 /*
  * Prose: breaks between words too, and goes on indented by indent_columns. Begins a line of its own
  * or follows what is there after two blanks.

@@ -126,3 +126,19 @@ const char *wt_plot_level(double height, bool is_utf8)
 	/* What there is at all shows. */
 	return eighths[(int)fmax(1, (double)lround(fmin(height, 1) * 8))];
 }
+
+void wt_plot_bar(FILE *out, const struct wt_text_terminal *terminal, int used, int64_t value,
+                 int64_t most)
+{
+	int room =
+	        terminal->width_columns ? (int)terminal->width_columns - used : WT_PLOT_BAR_COLUMNS;
+	int longest = room > WT_PLOT_BAR_COLUMNS ? WT_PLOT_BAR_COLUMNS : room < 10 ? 10 : room;
+	int columns = most > 0 ? (int)((double)value / (double)most * longest + 0.5) : 0;
+
+	if (value > 0 && columns == 0)
+		columns = 1;
+	if (columns) /* nothing ends in a blank */
+		fputc(' ', out);
+	for (int i = 0; i < columns; i++)
+		fputs(terminal->is_utf8 ? "\u2588" : "#", out);
+}

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "cli/text.h"
@@ -41,5 +42,14 @@ const char *wt_plot_shade(double intensity, bool is_utf8);
 
 /* One cell by height 0 to 1: eighths of a block, or a digit 0 to 9. */
 const char *wt_plot_level(double height, bool is_utf8);
+
+#define WT_PLOT_BAR_COLUMNS 40 /* at most */
+
+/*
+ * A blank and a bar for `value` of at most `most`, in the rest of a line whose first `used` columns are
+ * taken; nothing for 0.
+ */
+void wt_plot_bar(FILE *out, const struct wt_text_terminal *terminal, int used, int64_t value,
+                 int64_t most);
 
 #endif /* WT_CLI_PLOT_H */

@@ -13,15 +13,7 @@
 
 bool wt_run_has_table(sqlite3 *db, const char *name)
 {
-	sqlite3_stmt *s;
-	bool has = false;
-
-	if (wt_report_prepare(db, "SELECT 1 FROM main.sqlite_schema WHERE name = ?1", &s))
-		return false;
-	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
-	has = wt_report_step(s) > 0;
-	sqlite3_finalize(s);
-	return has;
+	return wt_db_has_table(db, name);
 }
 
 static double number(sqlite3_stmt *s, int column)

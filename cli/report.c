@@ -414,6 +414,9 @@ static int load_launches(sqlite3 *db, const struct wt_report_query *query,
 		wt_report_measure_apply(measure, report);
 	if (rc || query->gaps == WT_REPORT_NOT_NEEDED || !report->has_window)
 		return rc;
+	rc = wt_report_sum_gaps(db, query->select, key, report);
+	if (rc)
+		return rc < 0 && query->gaps == WT_REPORT_NEEDED ? rc : 0;
 	if (query->gaps == WT_REPORT_NEEDED)
 		return wt_report_load_gaps(db, query->select, key, report);
 	if (is_cheap)

@@ -165,7 +165,7 @@ struct wt_report_loss {
 	int64_t launches_attempted, launches_stored, launches_dropped, launches_torn;
 	int64_t launches_failed, launches_captured, launches_linked, launches_unobserved;
 	int64_t launches_in_flight, launches_unlinked;
-	int64_t graph_launches, graph_launches_failed;
+	int64_t graph_launches, graph_launches_failed, graph_launches_unobserved;
 	int64_t kernels, kernels_graph, kernels_device, kernels_linked, kernels_cupti_only;
 	int64_t kernels_no_time, kernels_no_time_profiled; /* of the former */
 	int64_t kernels_dropped_ring, kernels_dropped_cupti, kernels_torn;

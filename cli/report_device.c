@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cli/busy.h"
+#include "cli/ledger.h"
 #include "cli/report_sql.h"
 
 /* All on which kernels of the run ran, also where none of them is selected. */
@@ -110,9 +111,37 @@ static int sweep_devices(sqlite3 *db, struct wt_report *report)
 	return rc;
 }
 
+/* The window without the gaps, where these are summed up: 1, 0: they are not, or -errno. */
+static int sum_devices(sqlite3 *db, struct wt_report *report)
+{
+	struct wt_ledger_sums *own = NULL;
+	const struct wt_ledger_sums *sums = report->ledger ? report->ledger->sums : NULL;
+	int rc = 1;
+
+	if (!sums) {
+		rc = report->has_window ? wt_ledger_load_sums(db, report->select, &own) : 0;
+		sums = own;
+	}
+	for (size_t i = 0; rc > 0 && i < report->device_count; i++) {
+		struct wt_report_device *device = &report->devices[i];
+
+		if (device->sm_count <= 0 || device->sm_count > WT_SWEEP_SMS_MAX)
+			rc = 0; /* nobody has swept it */
+		device->busy_ns = report->end_ns - report->start_ns;
+		for (size_t k = 0; k < sums->owner_count; k++)
+			for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+				if (sums->owners[k].device_id == device->device_id)
+					device->busy_ns -= sums->owners[k].ns[cause];
+	}
+	wt_ledger_sums_free(own);
+	return rc;
+}
+
 int wt_report_load_devices(sqlite3 *db, struct wt_report *report)
 {
 	int rc = load_devices(db, report);
 
-	return rc ? rc : sweep_devices(db, report);
+	if (!rc)
+		rc = sum_devices(db, report);
+	return rc > 0 ? 0 : rc ? rc : sweep_devices(db, report);
 }

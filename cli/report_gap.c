@@ -107,6 +107,77 @@ static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 	return 0;
 }
 
+/* A gap's kernel is known by process and configuration: enough for rows that sum those. */
+static int add_sums(struct wt_report_key *key, struct wt_report *report)
+{
+	const struct wt_ledger_sums *sums = report->ledger->sums;
+
+	for (size_t i = 0; i < sums->owner_count; i++) {
+		const struct wt_ledger_owner *owner = &sums->owners[i];
+		int64_t length_ns = 0, sms = 0;
+		size_t at;
+		int rc;
+
+		if (!owner->config_id)
+			continue;
+		rc = wt_report_key_find(key,
+		                        &(struct wt_report_exec){.process_id = owner->process_id,
+		                                                 .config_id = owner->config_id},
+		                        NULL, &at);
+		if (rc == -ENOENT)
+			continue;
+		if (rc)
+			return rc;
+		for (size_t k = 0; k < report->ledger->device_count; k++)
+			if (report->ledger->devices[k].device_id == owner->device_id)
+				sms = report->ledger->devices[k].sms;
+		for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
+			length_ns += owner->ns[cause];
+		wt_report_add(&report->rows[at].gap_before_sm_ns, length_ns * sms);
+		report->rows[at].gap_before_gpu_ns += (double)length_ns;
+	}
+	return 0;
+}
+
+static void drop_ledger(struct wt_report *report)
+{
+	wt_ledger_fini(report->ledger);
+	free(report->ledger);
+	report->ledger = NULL;
+}
+
+static void finish(struct wt_report *report)
+{
+	for (size_t i = 0; i < report->row_count; i++) {
+		wt_report_add(&report->total.gap_before_sm_ns, report->rows[i].gap_before_sm_ns);
+		report->total.gap_before_gpu_ns += report->rows[i].gap_before_gpu_ns;
+	}
+	report->has_gaps = true;
+}
+
+int wt_report_sum_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
+                       struct wt_report *report)
+{
+	int rc;
+
+	if (wt_report_key_is_of_launches(key->group))
+		return 0;
+	report->ledger = calloc(1, sizeof(*report->ledger));
+	if (!report->ledger)
+		return -ENOMEM;
+	rc = wt_ledger_load_summed(db, select, report->ledger);
+	if (rc > 0) {
+		int added = add_sums(key, report);
+
+		rc = added ? added : rc;
+	}
+	if (rc > 0)
+		finish(report);
+	else
+		drop_ledger(report);
+	return rc;
+}
+
 int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
                         struct wt_report *report)
 {
@@ -122,20 +193,14 @@ int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_r
 	if (!rc)
 		rc = wt_ledger_load_observed(db, select, &observer, report->ledger);
 	wt_progress_end(&gaps.progress);
-	if (rc && report->ledger) {
-		wt_ledger_fini(report->ledger);
-		free(report->ledger);
-		report->ledger = NULL;
-	}
-	for (size_t i = 0; i < report->row_count; i++) {
-		if (rc)
-			report->rows[i].gap_before_sm_ns = 0;
-		wt_report_add(&report->total.gap_before_sm_ns, report->rows[i].gap_before_sm_ns);
-		report->total.gap_before_gpu_ns += report->rows[i].gap_before_gpu_ns;
-	}
-	report->has_gaps = !rc;
-	if (!rc)
+	if (rc && report->ledger)
+		drop_ledger(report);
+	for (size_t i = 0; rc && i < report->row_count; i++)
+		report->rows[i].gap_before_sm_ns = 0;
+	if (!rc) {
+		finish(report);
 		report->launches_read += gaps.kernels;
+	}
 	wt_map_fini(&gaps.configs);
 	wt_map_fini(&gaps.processes);
 	return rc;

@@ -29,6 +29,8 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(launches_unlinked, "kernels of launches whose record never came"),
         FIELD(graph_launches, NULL),
         FIELD(graph_launches_failed, NULL),
+        FIELD(graph_launches_unobserved,
+              "graph launches that CUPTI did not record, with all of their kernels"),
         FIELD(kernels, NULL),
         FIELD(kernels_graph, NULL),
         FIELD(kernels_device, NULL),
@@ -82,6 +84,11 @@ int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 /* What stands for a field in a query of the view `loss`. */
 static const char *column_of(sqlite3 *db, const struct wt_report_loss_field *field)
 {
+	if (field->offset == offsetof(struct wt_report_loss, graph_launches_unobserved))
+		return wt_run_has_table(db, "graph_unobserved")
+		               ? "ifnull((SELECT g.launches FROM graph_unobserved g WHERE "
+		                 "g.process_id = loss.process_id), 0)"
+		               : "0";
 	if (field->offset != offsetof(struct wt_report_loss, kernels_no_time_profiled))
 		return field->name;
 	return wt_report_has_measured(db) ? PROFILED_SQL : "0";

@@ -58,7 +58,11 @@ int wt_report_scan(sqlite3 *db, const struct wt_select *select, bool has_latency
                    struct wt_report_key *key, struct wt_report_measure *measure,
                    struct wt_report *report);
 
-/* report_gap.c: the ledger, and the gaps before the kernels of each row. 0 or -errno. */
+/* report_gap.c: the same from sums, without reading launches: 1, 0: there are none, or -errno. */
+int wt_report_sum_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
+                       struct wt_report *report);
+
+/* The ledger, and the gaps before the kernels of each row. 0 or -errno. */
 int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_report_key *key,
                         struct wt_report *report);
 

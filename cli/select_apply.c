@@ -13,6 +13,7 @@
 #include "cli/report_sql.h"
 #include "cli/select.h"
 #include "cli/select_impl.h"
+#include "daemon/ledger_sums.h"
 #include "cli/text.h"
 
 /* The file's own text says what its views are, so they are made again over what is selected. */
@@ -58,27 +59,9 @@ static int sampled_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 
 int wt_select_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 {
-	static const char sql[] =
-	        "SELECT min(first_kernel_ns, ifnull(first_launch_ns, first_kernel_ns)),"
-	        " max(last_kernel_ns, ifnull(last_copy_ns, last_kernel_ns)) FROM"
-	        " (SELECT min(first_ns) AS first_kernel_ns, max(last_ns) AS last_kernel_ns FROM "
-	        "main.config_stat),"
-	        " (SELECT min(max(first_ns, armed_ns)) AS first_launch_ns FROM main.process),"
-	        " (SELECT max(end_ns) AS last_copy_ns FROM main.copy)";
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc = wt_ledger_span(db, ret_start_ns, ret_end_ns);
 
-	if (rc)
-		return rc;
-	rc = wt_report_step(s);
-	if (rc > 0 && sqlite3_column_type(s, 0) != SQLITE_NULL) {
-		*ret_start_ns = sqlite3_column_int64(s, 0);
-		*ret_end_ns = sqlite3_column_int64(s, 1);
-	} else if (rc > 0) {
-		rc = sampled_span(db, ret_start_ns, ret_end_ns);
-	}
-	sqlite3_finalize(s);
-	return rc;
+	return rc ? rc : sampled_span(db, ret_start_ns, ret_end_ns);
 }
 
 /* A sum that stays within int64. */

@@ -1,10 +1,10 @@
 /*
  * show_json.c - the JSON of `wavetap show`. Single-threaded; blocks as the FILE does.
  */
+#include "cli/json_run.h"
 #include "cli/measured.h"
 #include "cli/select.h"
 #include "cli/show_print.h"
-#include "cli/top_json.h"
 
 static void put_int(struct wt_json *json, const char *key, int64_t value)
 {

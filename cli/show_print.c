@@ -8,33 +8,15 @@
 
 #include "cli/measured.h"
 #include "cli/phrase.h"
+#include "cli/plot.h"
 #include "cli/select.h"
 #include "cli/show_print.h"
 #include "cli/table.h"
 #include "cli/top_text.h"
 
-#define BAR_COLUMNS 40
 #define BIN_COLUMNS 31 /* before the bar of a bin of durations */
-#define CURVE_COLUMNS 32 /* and of a grid */
 #define CONFIGS_SHOWN 20 /* --json has all */
 #define ADVICE_SHOWN 5
-#define GRIDS_MIN 3 /* fewer make no curve */
-
-/* A bar up to the end of the line, whose first `used` columns are taken. */
-static void print_bar(FILE *out, const struct wt_text_terminal *terminal, int used, int64_t value,
-                      int64_t most)
-{
-	int room = terminal->width_columns ? (int)terminal->width_columns - used : BAR_COLUMNS;
-	int longest = room > BAR_COLUMNS ? BAR_COLUMNS : room < 10 ? 10 : room;
-	int columns = most > 0 ? (int)((double)value / (double)most * longest + 0.5) : 0;
-
-	if (value > 0 && columns == 0)
-		columns = 1;
-	if (columns) /* nothing ends in a blank */
-		fputc(' ', out);
-	for (int i = 0; i < columns; i++)
-		fputs(terminal->is_utf8 ? "\u2588" : "#", out);
-}
 
 /* ---- head */
 
@@ -166,7 +148,7 @@ static void print_bins(FILE *out, const struct wt_text_terminal *terminal,
 		fprintf(out, "%8s .. %-8s %9s", wt_text_ns(low, show->bins[i].low_ns),
 		        wt_text_ns(high, show->bins[i].high_ns),
 		        wt_text_count(count, show->bins[i].count));
-		print_bar(out, terminal, BIN_COLUMNS, show->bins[i].count, most);
+		wt_plot_bar(out, terminal, BIN_COLUMNS, show->bins[i].count, most);
 		fputc('\n', out);
 	}
 }
@@ -247,15 +229,19 @@ static void add_config(struct wt_table *table, const struct wt_show_config *conf
 	add_share(table, config, row->straggle_sm_ns, row->has_measured);
 }
 
+static bool is_one_device(const struct wt_show *show)
+{
+	for (size_t i = 1; i < show->config_count; i++)
+		if (show->configs[i].row.device_id != show->configs[0].row.device_id)
+			return false;
+	return true;
+}
+
 static struct wt_table *make_config_table(const struct wt_show *show,
                                           struct wt_table_column columns[CONFIG_COLUMNS])
 {
-	bool is_one_device = true;
-
-	for (size_t i = 1; i < show->config_count; i++)
-		is_one_device &= show->configs[i].row.device_id == show->configs[0].row.device_id;
 	memcpy(columns, config_columns, sizeof(config_columns));
-	if (is_one_device)
+	if (is_one_device(show))
 		columns[0].flags |= WT_TABLE_NO_TEXT;
 	for (size_t i = 0; i < CONFIG_COLUMNS; i++) {
 		const char *key = columns[i].key;
@@ -312,12 +298,18 @@ static bool is_told_before(const struct wt_show_config *const *sorted, size_t at
 	return false;
 }
 
-static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config)
+static void print_config_advice(struct wt_phrase *line, const struct wt_show_config *config,
+                                bool has_devices)
 {
+	char device[40] = "";
+
+	if (has_devices)
+		snprintf(device, sizeof(device), "device %" PRId64 ", ", config->row.device_id);
 	if (config->is_collective)
 		wt_phrase_words(line, 2, "%s", config->advice);
 	else
-		wt_phrase_words(line, 2, "grid %" PRId64 ": %s", config->blocks, config->advice);
+		wt_phrase_words(line, 2, "%sgrid %" PRId64 ": %s", device, config->blocks,
+		                config->advice);
 	wt_phrase_end(line);
 }
 
@@ -354,7 +346,7 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		}
 		if (told++ == 0)
 			fputc('\n', out);
-		print_config_advice(&line, sorted[i]);
+		print_config_advice(&line, sorted[i], !is_one_device(show));
 	}
 	if (told && !sorted[0]->is_collective) {
 		wt_phrase_add(&line, "%s%s", more ? "(more with --json) " : "",
@@ -372,84 +364,6 @@ static void print_advice(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_words(&line, 2, "occupancy: %s", lift);
 		wt_phrase_end(&line);
 	}
-}
-
-/* ---- time against grid */
-
-static bool is_same_curve(const struct wt_report_row *a, const struct wt_report_row *b)
-{
-	return a->device_id == b->device_id && a->regs_per_thread == b->regs_per_thread &&
-	       a->smem_bytes == b->smem_bytes && !memcmp(a->block, b->block, sizeof(a->block)) &&
-	       !memcmp(a->cluster, b->cluster, sizeof(a->cluster));
-}
-
-static int by_blocks(const void *left, const void *right)
-{
-	const struct wt_show_config *const *a = left, *const *b = right;
-
-	return (*a)->blocks < (*b)->blocks ? -1 : (*a)->blocks > (*b)->blocks;
-}
-
-static void print_curve(FILE *out, const struct wt_text_terminal *terminal,
-                        const struct wt_show_config *const *points, size_t count)
-{
-	bool is_narrow = terminal->width_columns && terminal->width_columns < 80;
-	int64_t most_ns = 0, waves_before = 0;
-
-	fputc('\n', out);
-	wt_phrase_line(out, terminal,
-	               "time against grid (blocks of %" PRId64
-	               " threads; a line for each further wave)",
-	               points[0]->row.block[0] * points[0]->row.block[1] * points[0]->row.block[2]);
-	for (size_t i = 0; i < count; i++) {
-		int64_t mean_ns = points[i]->row.time_ns / points[i]->row.launches;
-
-		if (mean_ns > most_ns)
-			most_ns = mean_ns;
-	}
-	for (size_t i = 0; i < count; i++) {
-		int64_t mean_ns = points[i]->row.time_ns / points[i]->row.launches;
-		int64_t resident = points[i]->resident_blocks;
-		int64_t waves = resident > 0 ? (points[i]->blocks + resident - 1) / resident : 0;
-		char mean[WT_TEXT_NUMBER_BYTES];
-
-		if (i > 0 && waves > waves_before)
-			fprintf(out, "%*s -- %" PRId64 " waves from %" PRId64 " blocks on\n",
-			        is_narrow ? 12 : CURVE_COLUMNS, "", waves,
-			        (waves - 1) * resident + 1);
-		waves_before = waves;
-		fprintf(out, "%12" PRId64 " %8.2f %9s", points[i]->blocks, points[i]->row.waves,
-		        wt_text_ns(mean, mean_ns));
-		print_bar(out, terminal, CURVE_COLUMNS, mean_ns, most_ns);
-		fputc('\n', out);
-	}
-}
-
-/* A curve for each set of configurations that differ in their grid alone. */
-static int print_curves(FILE *out, const struct wt_text_terminal *terminal,
-                        const struct wt_show *show, const struct wt_show_config **points)
-{
-	bool *is_done = calloc(show->config_count, sizeof(*is_done));
-
-	if (!is_done)
-		return -ENOMEM;
-	for (size_t i = 0; i < show->config_count; i++) {
-		size_t count = 0;
-
-		for (size_t j = i; j < show->config_count; j++) {
-			if (is_done[j] ||
-			    !is_same_curve(&show->configs[i].row, &show->configs[j].row))
-				continue;
-			is_done[j] = true;
-			points[count++] = &show->configs[j];
-		}
-		if (count < GRIDS_MIN)
-			continue;
-		qsort(points, count, sizeof(*points), by_blocks);
-		print_curve(out, terminal, points, count);
-	}
-	free(is_done);
-	return 0;
 }
 
 int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
@@ -470,7 +384,7 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 		rc = wt_show_print_measured(out, terminal, show);
 	configs = calloc(show->config_count, sizeof(*configs));
 	if (!rc)
-		rc = configs ? print_curves(out, terminal, show, configs) : -ENOMEM;
+		rc = configs ? wt_show_print_curves(out, terminal, show, configs) : -ENOMEM;
 	if (!rc)
 		print_advice(out, terminal, show, configs);
 	free(configs);

@@ -21,4 +21,11 @@ void wt_show_put_measured(struct wt_json *json, const struct wt_show_config *con
 
 int wt_show_print_json(FILE *out, const struct wt_run_file *run, const struct wt_show *show);
 
+/*
+ * show_curve.c: a curve for each set of configurations that differ in their grid alone. `points` has room
+ * for all of them. 0 or -errno.
+ */
+int wt_show_print_curves(FILE *out, const struct wt_text_terminal *terminal,
+                         const struct wt_show *show, const struct wt_show_config **points);
+
 #endif /* WT_CLI_SHOW_PRINT_H */

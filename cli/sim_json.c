@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "cli/json.h"
+#include "cli/json_run.h"
 #include "cli/simulate.h"
-#include "cli/top_json.h"
 
 static const char *unit_name(const struct wt_sim *sim)
 {

@@ -44,6 +44,7 @@ struct wt_table_column {
 
 enum wt_table_row_flags {
 	WT_TABLE_ROW_TEXT_ONLY = 1 << 0, /* a sum or remark that programs can make themselves */
+	WT_TABLE_ROW_NO_TEXT = 1 << 1, /* says nothing to people, such as one of noughts */
 };
 
 struct wt_table;

@@ -8,6 +8,7 @@
 
 #include "cli/measured.h"
 #include "cli/top_cells.h"
+#include "cli/top_cells_config.h"
 
 /* "mixed" by less than half a percent of something else is as good as measured. */
 char wt_top_mark(const char *evidence, int64_t sm_ns, int64_t measured_sm_ns)
@@ -393,107 +394,6 @@ static void add_kernels(struct wt_table *table, const struct wt_report_row *row,
 		wt_table_add_int(table, wt_report_is_sum(row->group) ? row->kernels : 1, NULL);
 }
 
-/* The rest belongs to one configuration; where a row has several, it is unknown. */
-static bool is_one_config(struct wt_table *table, const struct wt_report_row *row,
-                          const struct wt_top_view *view)
-{
-	if (!view->is_more && row->configs == 1 && !wt_report_is_sum(row->group))
-		return true;
-	if (view->is_more)
-		wt_table_add_string(table, "", NULL);
-	else
-		wt_table_add_null(table);
-	return false;
-}
-
-/* 16x1x1 as 16, 16x4x1 as 16x4. */
-static void add_extent(struct wt_table *table, const int64_t extent[3])
-{
-	char text[80];
-
-	if (extent[2] > 1)
-		snprintf(text, sizeof(text), "%" PRId64 "x%" PRId64 "x%" PRId64, extent[0],
-		         extent[1], extent[2]);
-	else if (extent[1] > 1)
-		snprintf(text, sizeof(text), "%" PRId64 "x%" PRId64, extent[0], extent[1]);
-	else
-		snprintf(text, sizeof(text), "%" PRId64, extent[0]);
-	wt_table_add_string(table, text, NULL);
-}
-
-static void add_grid(struct wt_table *table, const struct wt_report_row *row,
-                     const struct wt_top_view *view)
-{
-	if (is_one_config(table, row, view))
-		add_extent(table, row->grid);
-}
-
-static void add_block(struct wt_table *table, const struct wt_report_row *row,
-                      const struct wt_top_view *view)
-{
-	if (is_one_config(table, row, view))
-		add_extent(table, row->block);
-}
-
-static void add_cluster(struct wt_table *table, const struct wt_report_row *row,
-                        const struct wt_top_view *view)
-{
-	if (!is_one_config(table, row, view))
-		return;
-	if (row->cluster[0])
-		add_extent(table, row->cluster);
-	else
-		wt_table_add_string(table, "-", NULL);
-}
-
-static void add_regs(struct wt_table *table, const struct wt_report_row *row,
-                     const struct wt_top_view *view)
-{
-	if (is_one_config(table, row, view))
-		wt_table_add_int(table, row->regs_per_thread, NULL);
-}
-
-static void add_smem(struct wt_table *table, const struct wt_report_row *row,
-                     const struct wt_top_view *view)
-{
-	char text[WT_TEXT_NUMBER_BYTES];
-
-	if (is_one_config(table, row, view))
-		wt_table_add_int(table, row->smem_bytes,
-		                 wt_text_bytes(text, (uint64_t)row->smem_bytes));
-}
-
-static void add_occupancy(struct wt_table *table, const struct wt_report_row *row,
-                          const struct wt_top_view *view)
-{
-	char text[WT_TEXT_NUMBER_BYTES];
-
-	if (!is_one_config(table, row, view))
-		return;
-	if (row->has_occupancy) {
-		snprintf(text, sizeof(text), "%.0f", 100 * row->occupancy);
-		wt_table_add_string(table, text, NULL);
-	} else {
-		wt_table_add_null(table);
-	}
-}
-
-static void add_limiter(struct wt_table *table, const struct wt_report_row *row,
-                        const struct wt_top_view *view)
-{
-	if (is_one_config(table, row, view))
-		wt_table_add_string(table, row->limiter, NULL);
-}
-
-static void add_device(struct wt_table *table, const struct wt_report_row *row,
-                       const struct wt_top_view *view)
-{
-	if (!view->is_more && wt_report_is_sum(row->group) && row->device_id >= 0)
-		wt_table_add_int(table, row->device_id, NULL);
-	else if (is_one_config(table, row, view))
-		wt_table_add_int(table, row->device_id, NULL);
-}
-
 static void add_kernel_id(struct wt_table *table, const struct wt_report_row *row,
                           const struct wt_top_view *view)
 {
@@ -567,14 +467,14 @@ const struct wt_top_column wt_top_columns[] = {
          "how much of its SM-time is measured"},
         {"configs", "CONFIGS", 0, 0, 0, WT_TABLE_RIGHT, add_configs, "launch configurations"},
         {"kernels", "KERNELS", 0, 0, 0, WT_TABLE_RIGHT, add_kernels, "different kernels"},
-        {"grid", "GRID", 0, 1, 0, WT_TABLE_RIGHT, add_grid, "blocks"},
-        {"block", "BLOCK", 0, 1, 0, WT_TABLE_RIGHT, add_block, "threads"},
-        {"cluster", "CLUSTER", 0, 0, 0, WT_TABLE_RIGHT, add_cluster, "blocks of a cluster"},
-        {"regs", "REGS", 0, 120, 0, WT_TABLE_RIGHT, add_regs, "registers per thread"},
-        {"smem", "SMEM", 0, 140, 0, WT_TABLE_RIGHT, add_smem, "shared memory per block"},
-        {"occ", "OCC%", 0, 120, 0, WT_TABLE_RIGHT, add_occupancy, "theoretical occupancy"},
-        {"limiter", "LIMITER", 0, 0, 0, WT_TABLE_LEFT, add_limiter, "what limits occupancy"},
-        {"device", "DEV", 0, 0, 0, WT_TABLE_RIGHT, add_device, "device id"},
+        {"grid", "GRID", 0, 1, 0, WT_TABLE_RIGHT, wt_top_add_grid, "blocks"},
+        {"block", "BLOCK", 0, 1, 0, WT_TABLE_RIGHT, wt_top_add_block, "threads"},
+        {"cluster", "CLUSTER", 0, 0, 0, WT_TABLE_RIGHT, wt_top_add_cluster, "blocks of a cluster"},
+        {"regs", "REGS", 0, 120, 0, WT_TABLE_RIGHT, wt_top_add_regs, "registers per thread"},
+        {"smem", "SMEM", 0, 140, 0, WT_TABLE_RIGHT, wt_top_add_smem, "shared memory per block"},
+        {"occ", "OCC%", 0, 120, 0, WT_TABLE_RIGHT, wt_top_add_occupancy, "theoretical occupancy"},
+        {"limiter", "LIMITER", 0, 0, 0, WT_TABLE_LEFT, wt_top_add_limiter, "what limits occupancy"},
+        {"device", "DEV", 0, 0, 0, WT_TABLE_RIGHT, wt_top_add_device, "device id"},
         {"id", "ID", 0, 0, 0, WT_TABLE_RIGHT, add_kernel_id, "kernel id"},
         {"kernel", "KERNEL", 1, 1, WT_TABLE_FLEXIBLE, WT_TABLE_LEFT, add_kernel,
          "kernel name, short; or what else a row sums"},

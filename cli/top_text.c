@@ -261,11 +261,10 @@ static void print_device_lines(struct wt_phrase *line, const struct wt_report *r
 static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_CAUSE_MAX],
                        double gap_sm_ns, double total_sm_ns)
 {
-	char text[400], percent[WT_TEXT_NUMBER_BYTES];
+	char percent[WT_TEXT_NUMBER_BYTES];
 	double above = 1e300;
-	size_t used;
 
-	snprintf(text, sizeof(text), "gaps %s%%", wt_text_percent(percent, gap_sm_ns, total_sm_ns));
+	wt_phrase_add(line, "gaps %s%%", wt_text_percent(percent, gap_sm_ns, total_sm_ns));
 	for (int told = 0; told < WT_GAP_CAUSE_MAX; told++) {
 		int most = -1;
 
@@ -276,12 +275,10 @@ static void add_causes(struct wt_phrase *line, const double cause_sm_ns[WT_GAP_C
 		if (most < 0 || cause_sm_ns[most] < 0.0005 * total_sm_ns)
 			break;
 		above = cause_sm_ns[most];
-		used = strlen(text);
-		snprintf(text + used, sizeof(text) - used, "%s%s %s", told ? " " : " = ",
-		         wt_gap_cause_name((enum wt_gap_cause)most),
-		         wt_text_percent(percent, above, total_sm_ns));
+		wt_phrase_item(line, "%s%s %s", told ? "" : "= ",
+		               wt_gap_cause_name((enum wt_gap_cause)most),
+		               wt_text_percent(percent, above, total_sm_ns));
 	}
-	wt_phrase_words(line, 2, "%s", text);
 }
 
 /* Whole devices for some time: then there is a ledger of it. */

@@ -153,8 +153,9 @@ static void print_commands(FILE *out)
 	}
 	fputs("\none command:   wavetap help COMMAND\n"
 	      "start with:    wavetap run -- python train.py\n"
-	      "other options: --version, --list-commands, --list-options COMMAND\n",
+	      "other options: ",
 	      out);
+	wt_wrap_print(out, "--version, --list-commands, --list-options COMMAND", 15, &terminal);
 }
 
 /* ---- help, the one command that needs the table */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analysis/collective.h"
-#include "cli/ledger_facts.h"
+#include "daemon/ledger_facts.h"
 #include "cli/measured.h"
 #include "cli/report_sql.h"
 #include "cli/whatif.h"

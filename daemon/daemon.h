@@ -12,6 +12,7 @@
  *   drain.c       rings -> rows
  *   record.c      rings -> a recording, beside that
  *   replay.c      recordings -> rows, for `wavetap import`
+ *   pack.c        rows and small chunks -> chunks
  *   configs.c     kernel names, devices, launch configurations
  *   ranges.c      named ranges
  *   sampled.c     segments of samplers
@@ -19,13 +20,15 @@
  *   folds.c       samples over kernels: what was measured
  *   process_stat.c  rollups
  *   shares.c      kernels that overlap: what each had
+ *   ledger_sums.h gaps by cause, summed up
  *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
+ *   batch.c       rows of a batch: into chunks, or plain
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
- * One thread, but for what fold_task.c does beside it. It may block on the disk and for nothing else. All times named now_ns are
+ * One thread, but for what fold_task.c and ledger_sums_task.c do beside it. It may block on the disk and for nothing else. All times named now_ns are
  * CLOCK_MONOTONIC.
  *
  * FAILURE IS RESTART. Every batch is one transaction: rows, rollups, counters and cursors.
@@ -49,6 +52,7 @@
 #include "analysis/map.h"
 #include "analysis/wave.h"
 #include "schema/wt_api.h"
+#include "schema/wt_chunk.h"
 #include "schema/wt_db.h"
 #include "schema/wt_keep.h"
 #include "schema/wt_paths.h"
@@ -186,11 +190,15 @@ enum wt_statement {
 	WT_SQL_PROC_NEW,
 	WT_SQL_PROC_UPDATE,
 	WT_SQL_LAUNCH,
-	WT_SQL_LAUNCHES, /* WT_ROWS_AT_ONCE of them, as below */
+	WT_SQL_LAUNCHES, /* WT_ROWS_AT_ONCE of them */
 	WT_SQL_EXEC,
 	WT_SQL_EXECS,
 	WT_SQL_EXEC_LINK,
 	WT_SQL_CALL,
+	WT_SQL_CALLS,
+	WT_SQL_PACKED,
+	WT_SQL_PACKED_END,
+	WT_SQL_PACKED_FIND,
 	WT_SQL_COPY,
 	WT_SQL_SYNC,
 	WT_SQL_OVERHEAD,
@@ -223,6 +231,7 @@ enum wt_statement {
 	WT_SQL_PROFILE_COUNT,
 	WT_SQL_OWN_COST,
 	WT_SQL_HOOK_TIME,
+	WT_SQL_GRAPH_UNOBSERVED,
 	WT_SQL_MAX
 };
 
@@ -252,15 +261,40 @@ struct wt_gpu {
 	int64_t device_id;
 };
 
-/* A statement costs as much as the row that it writes: rows of these tables go in groups. */
+/* A statement costs as much as the row that it writes: plain rows go in groups. */
 #define WT_ROWS_AT_ONCE 16
-#define WT_ROWS_COLUMNS_MAX 18
 
-enum wt_rows_kind { WT_ROWS_LAUNCH, WT_ROWS_EXEC, WT_ROWS_SHARE, WT_ROWS_MAX };
+enum wt_batch_kind { WT_BATCH_LAUNCH, WT_BATCH_EXEC, WT_BATCH_CALL, WT_BATCH_SHARE, WT_BATCH_MAX };
 
-struct wt_rows {
-	int64_t values[WT_ROWS_AT_ONCE][WT_ROWS_COLUMNS_MAX];
-	int count; /* of rows that are not in the file yet */
+/* Rows of a batch that are not in the file yet: see batch.c. */
+struct wt_batch {
+	int64_t *values;
+	size_t count, room; /* rows */
+	int64_t seen; /* in the file, as far as it matters */
+	struct wt_chunk_builder *builder;
+};
+
+struct wt_pack_row {
+	int64_t id, process_id, device_id;
+};
+
+struct wt_pack_island;
+
+/* See pack.c. */
+struct wt_pack {
+	size_t chunk_rows; /* of a chunk, at most */
+	size_t direct_rows; /* of a batch, at least */
+	int64_t small_rows; /* a run with fewer of a table keeps plain rows */
+	int64_t due_rows; /* to be packed, before a pass begins */
+	int kind; /* of the pass; WT_BATCH_MAX: none */
+	int over_kinds; /* at the end of the run: those before this one are done */
+	int64_t lane, after_id; /* of launch calls the process; the window begins behind this id */
+	bool is_lane_over, is_over, is_done, is_vacuuming;
+	int64_t from_id[WT_BATCH_MAX]; /* where the next pass begins */
+	int64_t retry_ns;
+	struct wt_pack_row *rows; /* due_rows of them */
+	struct wt_pack_island *islands; /* found, and to be packed from island_next on */
+	size_t island_count, island_next, island_room;
 };
 
 /* Kernels of a device, by time: see shares.c. */
@@ -270,6 +304,10 @@ struct wt_device_sweep {
 	struct wt_overlap *overlap;
 	int64_t device_id, kernels_late, kernels_refused;
 };
+
+/* What a kernel had more than by itself, and beside others. */
+typedef int wt_shares_tell(void *arg, int64_t config_id, const struct wt_idle *more,
+                           const struct wt_beside *beside);
 
 enum wt_store_state { WT_STORE_CLOSED, WT_STORE_OK, WT_STORE_FULL, WT_STORE_ERROR };
 
@@ -288,7 +326,7 @@ struct wt_run {
 	sqlite3 *db;
 	bool is_wal;
 	sqlite3_stmt *statement[WT_SQL_MAX];
-	int64_t next_exec_id;
+	int64_t next_exec_id, next_call_id;
 	struct wt_kernel_name *names;
 	size_t names_count, names_room;
 	struct wt_map name_of;
@@ -298,13 +336,21 @@ struct wt_run {
 	struct wt_gpu *gpus;
 	size_t gpus_count;
 	struct wt_device_sweep *sweeps;
-	struct wt_rows rows[WT_ROWS_MAX]; /* none but while a batch is drained */
+	wt_shares_tell *tell_share; /* NULL but for wt_shares_rest() */
+	void *tell_share_arg;
+	struct wt_batch batch[WT_BATCH_MAX]; /* no rows but while a batch is drained */
+	void *batch_order;
+	size_t batch_order_room;
+	struct wt_pack pack;
+	int64_t loose[WT_BATCH_MAX]; /* rows that could be packed, or packed better */
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
 	struct wt_map range_name_of;
 	int64_t sample_bytes; /* of sample_chunk.data */
 	bool is_measured; /* there are samples, or profiled launches */
 	struct wt_folds *folds; /* see folds.h; NULL: not begun */
+	int64_t watermark_ns; /* no kernel that starts before is missing, in what was committed last */
+	struct wt_ledger_work *ledger; /* ledger_sums_task.c; NULL: not begun */
 	int64_t batches;
 };
 
@@ -343,6 +389,8 @@ void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */
 
+/* kernel_row, launch_row, call_row and share_row: all rows, packed or not. 0 or -errno. */
+int wt_store_open_rows(struct wt_run *run);
 int wt_store_prepare(struct wt_run *run);
 void wt_store_finalize(struct wt_run *run);
 /* 0 or -errno, and the reason in run->error. */
@@ -350,12 +398,43 @@ int wt_store_check(struct wt_run *run, int sqlite_code);
 /* wt_db_run() for one of the run's statements, through wt_store_check(). */
 #define wt_store_run(run, id, ...)                                                                 \
 	wt_store_check((run), wt_db_run((run)->statement[(id)], __VA_ARGS__))
+/* ---- batch.c: rows of the tables that grow with the launches */
+
 /*
- * One more row, all columns of it. It is in the file with the 16th, or with the next wt_rows_write(),
- * which comes before the commit and before anything that reads or changes such rows.
+ * One more row: all columns of the table, and of a kernel its device, of a share its process and device. It
+ * is in the file after wt_batch_write(), which comes before the commit and before anything that reads or
+ * changes such rows; memory is bounded, so it may be there before.
  */
-int wt_rows_add(struct wt_run *run, enum wt_rows_kind kind, const int64_t *values);
-int wt_rows_write(struct wt_run *run, enum wt_rows_kind kind);
+int wt_batch_add(struct wt_run *run, enum wt_batch_kind kind, const int64_t *values);
+int wt_batch_write(struct wt_run *run, enum wt_batch_kind kind);
+int wt_batch_write_all(struct wt_run *run);
+/* A kernel that waited got its answer. False: it is in the file, the caller writes it there. */
+bool wt_batch_link(struct wt_run *run, int64_t exec_id, int64_t seq, enum wt_link_how how,
+                   bool is_graph_call);
+/* After a failure: what the builder holds. */
+void wt_batch_forget(struct wt_run *run, enum wt_batch_kind kind);
+enum wt_chunk_kind wt_batch_chunk(enum wt_batch_kind kind);
+/* Is that launch call in a chunk? 0 or -errno. */
+int wt_batch_has_launch(struct wt_run *run, int64_t process_id, int64_t seq, bool *ret_has);
+void wt_batch_fini(struct wt_run *run);
+/* For pack.c: the builder of a kind, and its rows into a chunk. */
+int wt_batch_build(struct wt_run *run, enum wt_batch_kind kind,
+                   struct wt_chunk_builder **ret_builder);
+int wt_batch_insert(struct wt_run *run, struct wt_chunk_builder *builder, int64_t process_id,
+                    int64_t device_id);
+
+/* ---- pack.c */
+
+/* For a run that was opened or made: next ids, and what is there to be packed. */
+void wt_pack_load(struct wt_run *run);
+void wt_pack_fini(struct wt_run *run);
+/*
+ * One piece of work for a run that is open. `is_over`: nothing comes any more. *ret_more: there is more to
+ * do at once. What fails is left for later.
+ */
+void wt_pack_step(struct wt_run *run, bool is_over, int64_t now_ns, bool *ret_more);
+/* Is all of a run that is over packed, or given up? */
+bool wt_pack_is_done(const struct wt_run *run);
 
 /* ---- configs.c */
 
@@ -442,7 +521,7 @@ struct wt_tally {
 	int64_t cells_torn, cells_bad, cells_gap;
 	int64_t launches_stored, launches_failed, launches_captured, launches_linked;
 	int64_t launches_linked_by_order, launches_unobserved, launches_unlinked;
-	int64_t graph_launches_stored, graph_launches_failed;
+	int64_t graph_launches_stored, graph_launches_failed, graph_launches_unobserved;
 	int64_t kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, kernels_no_time;
 	int64_t ranges_stored, profiles_stored;
 };
@@ -469,6 +548,7 @@ struct wt_process {
 	char lost_why[80];
 	bool is_lost_saved; /* the file says so */
 	bool is_done; /* ended and committed: to be unlinked */
+	bool is_graph_unobserved_told; /* the file has a row of it */
 	bool has_work; /* more waits in the rings */
 	bool has_more; /* an import feeds it, and knows that more will come: not the end */
 	struct wt_record *record; /* NULL: not asked for, or not begun */
@@ -486,6 +566,9 @@ struct wt_process {
 	int64_t first_ns, last_ns; /* 0 = none */
 	struct wt_linker *linker;
 	uint64_t seq_end; /* highest launch seq + 1 */
+	int64_t packed_seq; /* pack.c looked at launch calls up to here; -1 = none */
+	uint64_t last_entry_ns; /* of the last call that was drained; 0 = none */
+	uint64_t calls_until_ns; /* see drain.c; 0 = all are known */
 	struct wt_exec_mark *marks;
 	size_t marks_count, marks_room, marks_first;
 	uint32_t gpu_of[WT_DEVICES_MAX]; /* ordinal -> index in run->gpus; WT_MAP_NONE */
@@ -525,6 +608,14 @@ static inline bool wt_process_is_unhooked(const struct wt_process *process)
 	       !process->counters.launch_attempted && !process->counters.graph_launch_attempted;
 }
 
+/* Flags of a call with what is known since: what returned after the step down wasn't recorded, though a
+ * thread may have slept since it looked. */
+uint32_t wt_process_call_flags(const struct wt_process *process, uint32_t flags,
+                               uint64_t return_ns);
+
+/* A graph launch (with such flags) whose kernels CUPTI did not record, as far as is known. */
+bool wt_process_is_graph_unobserved(const struct wt_process *process, const struct wt_call *r);
+
 /* Writes counters and cursors, inside the open transaction. `state` as in proc. */
 int wt_process_save(struct wt_process *process, const char *state);
 int wt_process_restore_links(struct wt_process *process, int64_t now_ns);
@@ -553,8 +644,21 @@ void wt_shares_fini(struct wt_run *run);
 /* A kernel was stored, as if it had its device to itself. */
 int wt_shares_add(struct wt_process *process, uint32_t config_idx, bool in_graph, int64_t exec_id,
                   int64_t start_ns, int64_t end_ns, const struct wt_wave_result *wave);
+/*
+ * For a reader, in its transaction: kernels that are not settled, as if nothing came any more. Rollups and what
+ * is told sum to the ledger. 0, -ERANGE: one has impossible times, or -errno.
+ */
+int wt_shares_rest(sqlite3 *db, wt_shares_tell *tell, void *arg);
 /* Settles what can be, of all processes of the run, and writes it with their rollups. */
 int wt_shares_settle(struct wt_run *run);
+
+/* ---- ledger_sums_task.c */
+
+/* The sums of the ledger, when they are due, beside the drain. 0 or -errno of the run file. */
+int wt_ledger_work_step(struct wt_run *run, bool is_over, int64_t now_ns);
+/* Has a run that is over all of them, or will it have none? */
+bool wt_ledger_work_is_done(const struct wt_run *run);
+void wt_ledger_work_fini(struct wt_run *run);
 
 /* ---- drain.c */
 

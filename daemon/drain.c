@@ -15,12 +15,16 @@
 
 #include <errno.h>
 
-#define DUE_CELLS 2048u
-#define DUE_NS (100 * WT_MS) /* fewer cells than that wait so long, for larger transactions */
+#define DUE_NS                                                                                     \
+	(400 * WT_MS) /* less than a quarter of a ring waits so long, for larger transactions */
 #define NEWS_NS WT_SECOND /* counters alone; samples */
 #define SAMPLER_DUE_CELLS 10000u
-#define BUDGET_CELLS (16u * WT_BATCH_CELLS) /* per ring and transaction */
+/* Of a transaction: as much as rings of the usual size hold. More of the calls would be more than the
+ * linker keeps of a thread before it sees CUPTI's records of them. */
+#define BUDGET_CALLS (2u * WT_BATCH_CELLS)
+#define BUDGET_ACTIVITIES (4u * WT_BATCH_CELLS)
 #define HOLE_PATIENCE_NS WT_SECOND /* then ring 1 goes on without ring 0 */
+#define AHEAD_MAX_NS (UINT64_C(60) * WT_SECOND)
 #define STALLED_NS (5 * WT_SECOND)
 #define DEVICE_PATIENCE_NS WT_SECOND
 
@@ -105,14 +109,18 @@ static int store_launch(struct wt_process *process, const struct wt_launch *r, b
 	        r->result,
 	        r->flags,
 	};
+	bool has_it;
 	int err;
 
 	*ret_is_new = wt_linker_is_new(process->linker, r->seq);
 	if (*ret_is_new)
-		return wt_rows_add(run, WT_ROWS_LAUNCH, row);
+		return wt_batch_add(run, WT_BATCH_LAUNCH, row);
 	/* Very late, or a second one: the file knows. */
-	err = wt_rows_write(run, WT_ROWS_LAUNCH);
+	err = wt_batch_write(run, WT_BATCH_LAUNCH);
 	if (err)
+		return err;
+	err = wt_batch_has_launch(run, row[0], row[1], &has_it);
+	if (err || has_it)
 		return err;
 	err = wt_store_run(run, WT_SQL_LAUNCH, "iiiiiiiiiiiiiiiiii", row[0], row[1], row[2], row[3],
 	                   row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11],
@@ -153,6 +161,7 @@ static int drain_launch(struct wt_process *process, const struct wt_launch *r, i
 		return 0;
 	}
 	process->tally.launches_stored++;
+	process->last_entry_ns = r->entry_ns;
 	if (r->seq >= process->seq_end)
 		process->seq_end = r->seq + 1;
 	wt_process_span(process, r->entry_ns, r->return_ns);
@@ -161,26 +170,31 @@ static int drain_launch(struct wt_process *process, const struct wt_launch *r, i
 
 static int drain_call(struct wt_process *process, const struct wt_call *r, int64_t now_ns)
 {
+	bool is_unobserved = wt_process_is_graph_unobserved(process, r);
 	const struct wt_linker_call call = {
 	        .seq = r->seq,
 	        .entry_ns = r->entry_ns,
 	        .return_ns = r->return_ns,
 	        .thread32 = r->thread32,
 	        .tid = r->tid,
-	        .flags = r->flags,
+	        .flags = (r->flags & ~WT_FLAG_UNARMED) | (is_unobserved ? WT_FLAG_UNARMED : 0),
 	        .result = r->result,
 	        .is_graph = true,
 	};
 	bool is_graph = wt_api_class_of(r->api) == WT_API_CLASS_GRAPH;
-	int err = wt_store_run(process->run, WT_SQL_CALL, "iiniiiiiiiii", process->process_id,
-	                       I(r->api), is_graph ? I(r->seq) : WT_DB_NULL, I(r->entry_ns),
-	                       I(r->return_ns), I(r->tid), I(r->thread32), I(r->handle),
-	                       I(r->other), I(r->bytes), I(r->result), I(r->flags));
+	int err = wt_batch_add(process->run, WT_BATCH_CALL,
+	                       (const int64_t[]){process->run->next_call_id++, process->process_id,
+	                                         r->api, is_graph ? I(r->seq) : WT_DB_NULL,
+	                                         I(r->entry_ns), I(r->return_ns), r->tid,
+	                                         r->thread32, I(r->handle), I(r->other),
+	                                         I(r->bytes), r->result, r->flags});
 
 	if (err || !is_graph)
 		return err;
+	process->last_entry_ns = r->entry_ns;
 	process->tally.graph_launches_stored++;
 	process->tally.graph_launches_failed += r->result != 0;
+	process->tally.graph_launches_unobserved += is_unobserved;
 	wt_process_span(process, r->entry_ns, r->return_ns);
 	return wt_linker_call(process->linker, &call, now_ns);
 }
@@ -282,8 +296,12 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 	memcpy(&record, cell->payload, sizeof(record));
 	switch (cell->kind) {
 	case WT_KIND_LAUNCH:
+		record.launch.flags = wt_process_call_flags(process, record.launch.flags,
+		                                            record.launch.return_ns);
 		return drain_launch(process, &record.launch, now_ns);
 	case WT_KIND_CALL:
+		record.call.flags =
+		        wt_process_call_flags(process, record.call.flags, record.call.return_ns);
 		return drain_call(process, &record.call, now_ns);
 	case WT_KIND_RANGE:
 		return wt_ranges_drain(process, &record.range);
@@ -306,9 +324,28 @@ static int drain_cell(struct wt_process *process, const struct wt_cell *cell, in
 	}
 }
 
+/* Did it begin after the last call that is known? Then its own comes yet, if its time is one. */
+static bool is_ahead(const struct wt_process *process, const struct wt_cell *cell)
+{
+	uint64_t until_ns = process->calls_until_ns, start_ns = 0;
+	struct wt_kernel kernel;
+	struct wt_link link;
+
+	if (!until_ns)
+		return false;
+	if (cell->kind == WT_KIND_KERNEL) {
+		memcpy(&kernel, cell->payload, sizeof(kernel));
+		start_ns = kernel.start_ns;
+	} else if (cell->kind == WT_KIND_LINK) {
+		memcpy(&link, cell->payload, sizeof(link));
+		start_ns = link.start_ns;
+	}
+	return start_ns > until_ns && start_ns - until_ns < AHEAD_MAX_NS;
+}
+
 /*
- * How many cells can be dealt with now: all, or those before a kernel whose device is not in
- * the table yet. That is waited for a moment, not for ever.
+ * How many cells can be dealt with now: all, or those before one that is ahead of its call, or before a
+ * kernel whose device is not in the table yet. That is waited for a moment, not for ever.
  */
 static size_t count_ready(struct wt_process *process, const struct wt_cell *cells, size_t count,
                           int64_t now_ns, bool is_dead)
@@ -316,6 +353,8 @@ static size_t count_ready(struct wt_process *process, const struct wt_cell *cell
 	for (size_t i = 0; i < count; i++) {
 		struct wt_kernel kernel;
 
+		if (is_ahead(process, &cells[i]))
+			return i;
 		if (cells[i].kind != WT_KIND_KERNEL)
 			continue;
 		memcpy(&kernel, cells[i].payload, sizeof(kernel));
@@ -350,11 +389,19 @@ static int drain_piece(struct wt_process *process, enum wt_ring_index ring, stru
 	return err;
 }
 
+/* A recording's block was one transaction, and is one again. */
+static uint64_t budget(const struct wt_process *process, enum wt_ring_index ring)
+{
+	if (!process->run->daemon)
+		return UINT32_MAX;
+	return ring == WT_RING_CALLS ? BUDGET_CALLS : BUDGET_ACTIVITIES;
+}
+
 /* One ring up to `tail`; *ret_hole: stopped at a cell that is not whole yet. */
 static int drain_ring(struct wt_process *process, enum wt_ring_index ring, uint64_t tail,
                       struct wt_cell *cells, int64_t now_ns, bool is_dead, bool *ret_hole)
 {
-	uint64_t end = process->cursor[ring] + BUDGET_CELLS;
+	uint64_t end = process->cursor[ring] + budget(process, ring);
 	int err = 0;
 
 	*ret_hole = false;
@@ -404,6 +451,14 @@ static bool is_hole_old(struct wt_process *process, bool is_hole, int64_t now_ns
 	return now_ns - process->hole_since_ns > HOLE_PATIENCE_NS;
 }
 
+/* Where calls are left for the next transaction, the entry of the last one that is known; else 0. */
+static uint64_t calls_until_ns(const struct wt_process *process, bool is_hole)
+{
+	bool is_left = process->cursor[WT_RING_CALLS] != process->tails[WT_RING_CALLS];
+
+	return is_left && !is_hole && process->run->daemon ? process->last_entry_ns : 0;
+}
+
 static int drain_rings(struct wt_process *process, struct wt_cell *cells, int64_t now_ns,
                        bool is_dead)
 {
@@ -417,8 +472,8 @@ static int drain_rings(struct wt_process *process, struct wt_cell *cells, int64_
 	if (err)
 		return err;
 	process->has_work = true;
-	if (is_hole_old(process, is_hole, now_ns) &&
-	    (is_hole || process->cursor[WT_RING_CALLS] == process->tails[WT_RING_CALLS]))
+	process->calls_until_ns = calls_until_ns(process, is_hole);
+	if (is_hole_old(process, is_hole, now_ns))
 		err = drain_ring(process, WT_RING_ACTIVITY, process->tails[WT_RING_ACTIVITY], cells,
 		                 now_ns, is_dead, &is_hole_1);
 	if (process->cursor[WT_RING_ACTIVITY] == process->tails[WT_RING_ACTIVITY])
@@ -475,8 +530,8 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 	if (is_over || process->is_lost || (process->counters.finished_ns && is_drained(process)))
 		state = wt_process_end_state(process);
 	process->is_complete = is_over || (process->counters.finished_ns && is_drained(process));
-	for (int i = 0; i < WT_ROWS_MAX && !err; i++)
-		err = wt_rows_write(process->run, i);
+	if (!err)
+		err = wt_batch_write_all(process->run);
 	if (!err)
 		err = wt_shares_settle(process->run);
 	if (!err)
@@ -505,21 +560,27 @@ static void look(struct wt_process *process)
 		lose(process, "the segment is corrupt: impossible positions");
 }
 
-/* So many cells are a batch at once, fewer after a pause. Batches of samplers are chunks of samples. */
-static uint64_t due_cells(const struct wt_process *process)
+/* Is there a batch at once, not after a pause? Those of samplers are chunks of samples. */
+static bool is_due(const struct wt_process *process)
 {
-	uint64_t quarter = (process->mapped.ring[WT_RING_ACTIVITY].mask + 1) / 4;
+	bool is_sampler = wt_process_is_sampler(process);
 
-	if (!wt_process_is_sampler(process))
-		return DUE_CELLS;
-	return quarter < SAMPLER_DUE_CELLS ? quarter : SAMPLER_DUE_CELLS;
+	for (int i = 0; i < WT_RING_MAX; i++) {
+		uint64_t due = (process->mapped.ring[i].mask + 1) / 4;
+
+		if (is_sampler && due > SAMPLER_DUE_CELLS)
+			due = SAMPLER_DUE_CELLS;
+		if (process->tails[i] - process->cursor[i] >= due)
+			return true;
+	}
+	return false;
 }
 
 int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, bool is_last)
 {
-	bool is_dead, has_news, is_leaving;
+	bool is_dead, has_news, is_leaving, due;
 	int64_t pause_ns;
-	uint64_t left, due;
+	uint64_t left;
 	int err;
 
 	process->has_work = false;
@@ -540,9 +601,9 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 	if (left)
 		process->active_ns = now_ns;
 	pause_ns = left && !wt_process_is_sampler(process) ? DUE_NS : NEWS_NS;
-	due = due_cells(process);
+	due = !process->is_lost && is_due(process);
 	is_leaving = process->counters.finished_ns && !process->saved_counters.finished_ns;
-	if (!process->is_lost && !is_dead && !is_last && !is_leaving && left < due &&
+	if (!process->is_lost && !is_dead && !is_last && !is_leaving && !due &&
 	    (!has_news || now_ns - process->drained_ns < pause_ns))
 		return 0;
 	process->drained_ns = now_ns;
@@ -556,6 +617,6 @@ int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, 
 	if (!process->is_lost)
 		wt_segment_release(&process->mapped, process->cursor,
 		                   process->saved_counters.finished_ns, now_ns);
-	process->has_work = is_dead ? !process->is_done : left >= due;
+	process->has_work = is_dead ? !process->is_done : due;
 	return 0;
 }

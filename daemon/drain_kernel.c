@@ -189,8 +189,8 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	watch_times(process, is_timed);
 	run->next_exec_id++;
 	process->tally.kernels_stored++;
-	return wt_rows_add(
-	        run, WT_ROWS_EXEC,
+	return wt_batch_add(
+	        run, WT_BATCH_EXEC,
 	        (const int64_t[]){
 	                exec_id, process->process_id, run->configs[config_idx].config_id,
 	                is_timed ? (int64_t)kernel->start_ns : WT_DB_NULL,
@@ -201,5 +201,6 @@ int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, 
 	                how == WT_LINK_EXACT ? (int64_t)seq : WT_DB_NULL, how,
 	                values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL,
 	                values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL,
-	                values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL});
+	                values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL,
+	                run->configs[config_idx].key.device_id});
 }

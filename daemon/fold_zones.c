@@ -23,6 +23,9 @@ static int64_t highest_id(struct wt_run *run, const struct wt_zones *zones)
 {
 	char sql[80];
 
+	/* Many of them are in chunks. */
+	if (zones == &run->folds->kernel_zones)
+		return run->next_exec_id - 1;
 	snprintf(sql, sizeof(sql), "SELECT max(%s) FROM %s", zones->id, zones->table);
 	return wt_db_int(run->db, sql, 0);
 }
@@ -176,7 +179,7 @@ static int know_configs(struct wt_run *run)
 static int read_execs(struct wt_run *run, int64_t device_id, int64_t from_ns, int64_t until_ns)
 {
 	static const char sql[] =
-	        "SELECT start_ns, end_ns, config_id FROM kernel_exec WHERE exec_id "
+	        "SELECT start_ns, end_ns, config_id FROM kernel_row WHERE exec_id "
 	        "BETWEEN ?1 AND ?2 AND end_ns > start_ns AND start_ns < ?4 AND "
 	        "end_ns > ?3";
 	struct wt_folds *folds = run->folds;
@@ -291,7 +294,7 @@ static int join_zone(struct wt_run *run, size_t zone)
 {
 	static const char sql[] =
 	        "SELECT e.config_id, p.active_sum, p.elapsed, p.warps_avg, p.tensor_avg, "
-	        "p.dram_bytes FROM kernel_exec e JOIN profile_launch p ON p.process_id = "
+	        "p.dram_bytes FROM kernel_row e JOIN profile_launch p ON p.process_id = "
 	        "e.process_id AND p.launch_seq = e.launch_seq WHERE e.exec_id BETWEEN ?1 AND ?2 "
 	        "AND e.graph_id IS NULL ORDER BY e.exec_id";
 	sqlite3_stmt *query = NULL;

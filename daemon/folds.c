@@ -55,7 +55,7 @@ static int create(struct wt_run *run)
 	if (!folds)
 		return -ENOMEM;
 	run->folds = folds;
-	folds->kernel_zones = (struct wt_zones){.table = "kernel_exec", .id = "exec_id"};
+	folds->kernel_zones = (struct wt_zones){.table = "kernel_row", .id = "exec_id"};
 	folds->copy_zones = (struct wt_zones){.table = "copy", .id = "copy_id"};
 	folds->is_profile_saved = true;
 	folds->sample_keep_bytes = keep_bytes();

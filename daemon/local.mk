@@ -4,11 +4,13 @@
 # `wavetap analyze` with rows.
 noinst_LIBRARIES += libwtstore.a
 libwtstore_a_SOURCES = daemon/daemon.h \
-	daemon/configs.c daemon/cost.c daemon/drain.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
-	daemon/folds.h daemon/liveness.c daemon/log.c daemon/measured.c \
+	daemon/batch.c daemon/configs.c daemon/cost.c daemon/drain.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
+	daemon/folds.h daemon/ledger_facts.c daemon/ledger_facts.h daemon/ledger_gaps.c daemon/ledger_gaps.h \
+	daemon/ledger_sums.c daemon/ledger_sums.h daemon/ledger_sums_file.c daemon/ledger_sums_rows.c daemon/ledger_sums_task.c \
+	daemon/liveness.c daemon/log.c daemon/measured.c daemon/pack.c daemon/pack.h daemon/pack_merge.c \
 	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/profiled.c daemon/ranges.c daemon/record.c \
 	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
-	daemon/rederive.c daemon/rederive.h daemon/sampled.c daemon/segment_map.c daemon/shares.c daemon/store.c
+	daemon/rederive.c daemon/rederive.h daemon/rederive_chunk.c daemon/rederive_impl.h daemon/sampled.c daemon/segment_map.c daemon/shares.c daemon/store.c
 libwtstore_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(ZLIB_CFLAGS)
 # In this order, before $(SQLITE_LIBS).
 wt_store_libs = libwtstore.a libwtanalysis.a libwtschema.a $(ZLIB_LIBS)
@@ -51,27 +53,30 @@ tests_unit_test_sampler_policy_LDADD = -lm
 
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
 daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record \
-	tests/unit/test_sampled tests/unit/test_folds
+	tests/unit/test_sampled tests/unit/test_folds tests/unit/test_pack
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
-tests_unit_test_drain_LDADD = $(SQLITE_LIBS) -lm
+tests_unit_test_drain_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 tests_unit_test_store_SOURCES = tests/unit/test_store.c $(synth_sources)
-tests_unit_test_store_LDADD = libwtschema.a $(SQLITE_LIBS) -lm
+tests_unit_test_store_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 tests_unit_test_sampled_SOURCES = tests/unit/test_sampled.c $(synth_sources)
 tests_unit_test_sampled_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 tests_unit_test_folds_SOURCES = tests/unit/test_folds.c tests/unit/fold_data.c tests/unit/fold_data.h $(synth_sources)
-tests_unit_test_folds_LDADD = $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
+tests_unit_test_folds_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 tests_unit_test_record_SOURCES = tests/unit/test_record.c $(synth_sources)
 tests_unit_test_record_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
+
+check_PROGRAMS += tests/unit/run_sql
+tests_unit_run_sql_SOURCES = tests/unit/run_sql.c
+tests_unit_run_sql_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
+tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/tap.h
+tests_unit_test_pack_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 
 # Not run by `make check`: they print figures.
 check_PROGRAMS += tests/bench/bench_recording
 tests_bench_bench_recording_SOURCES = tests/bench/bench_recording.c
 tests_bench_bench_recording_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS)
-check_PROGRAMS += tests/bench/bench_daemon
-tests_bench_bench_daemon_SOURCES = tests/bench/bench_daemon.c tests/unit/synth.c tests/unit/synth.h
-tests_bench_bench_daemon_LDADD = $(SQLITE_LIBS)
 check_PROGRAMS += tests/bench/bench_samples
 tests_bench_bench_samples_SOURCES = tests/bench/bench_samples.c tests/unit/synth.c tests/unit/synth.h
-tests_bench_bench_samples_LDADD = $(SQLITE_LIBS)
+tests_bench_bench_samples_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm

@@ -121,10 +121,13 @@ static bool is_run_over(const struct wt_daemon *daemon, const struct wt_run *run
 	return true;
 }
 
-/* The last one of a run stays until what was measured is folded: with it the run would go. */
+/* The last one of a run stays until what was measured is folded, gaps are summed, and rows are packed: with
+ * it the run would go. */
 static bool is_held(const struct wt_process *process)
 {
-	return process->run->process_count == 1 && !wt_folds_are_done(process->run);
+	return process->run->process_count == 1 &&
+	       (!wt_folds_are_done(process->run) || !wt_ledger_work_is_done(process->run) ||
+	        !wt_pack_is_done(process->run));
 }
 
 bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
@@ -139,12 +142,16 @@ bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
 		has_work |= process->has_work || (process->is_done && !is_held(process));
 	}
 	for (struct wt_run *run = daemon->runs; run; run = run->next) {
-		bool has_more = false;
-		int err = run->db ? wt_folds_step(run, is_run_over(daemon, run), now_ns, &has_more)
-		                  : 0;
+		bool has_more = false, is_over = is_run_over(daemon, run);
+		int err = run->db ? wt_folds_step(run, is_over, now_ns, &has_more) : 0;
 
+		if (!err && run->db)
+			err = wt_ledger_work_step(run, is_over, now_ns);
 		if (err)
 			fail(daemon, run, err, now_ns);
+		/* Records go first. */
+		if (!has_work && !has_more && !err)
+			wt_pack_step(run, is_over, now_ns, &has_more);
 		has_work |= has_more;
 	}
 	return has_work;

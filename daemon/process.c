@@ -22,21 +22,17 @@ static int output_kernel(void *arg, const struct wt_linker_kernel *kernel, enum 
                          uint64_t seq, bool is_graph_call)
 {
 	struct wt_process *process = arg;
-	const struct wt_rows *rows = &process->run->rows[WT_ROWS_EXEC];
-	int err = 0;
+	int64_t launch_seq = how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq;
 
 	if (how == WT_LINK_NO_CALL)
 		process->tally.kernels_cupti_only++;
 	else if (is_graph_call && !kernel->is_graph_node)
 		process->tally.kernels_graph++;
-	if (rows->count && kernel->exec_id >= rows->values[0][0])
-		err = wt_rows_write(process->run, WT_ROWS_EXEC);
-	if (err)
-		return err;
 	/* launch_seq counts graph launches where there is a graph id, and launch calls where not. */
-	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "inii", kernel->exec_id,
-	                    how == WT_LINK_NO_CALL ? WT_DB_NULL : (int64_t)seq, (int64_t)how,
-	                    (int64_t)is_graph_call);
+	if (wt_batch_link(process->run, kernel->exec_id, launch_seq, how, is_graph_call))
+		return 0;
+	return wt_store_run(process->run, WT_SQL_EXEC_LINK, "inii", kernel->exec_id, launch_seq,
+	                    (int64_t)how, (int64_t)is_graph_call);
 }
 
 static int64_t *class_counter(struct wt_tally *tally, enum wt_launch_class class)
@@ -71,6 +67,13 @@ static void output_launch(void *arg, enum wt_launch_class before, enum wt_launch
 		++*counter;
 }
 
+static void output_graph_observed(void *arg)
+{
+	struct wt_process *process = arg;
+
+	process->tally.graph_launches_unobserved--;
+}
+
 static int output_save(void *arg, uint32_t correlation_id, uint64_t seq, bool is_graph)
 {
 	struct wt_process *process = arg;
@@ -90,6 +93,7 @@ static int output_forget(void *arg, uint32_t correlation_id, uint64_t seq, bool 
 const struct wt_linker_output wt_process_linker_output = {
         .kernel = output_kernel,
         .launch = output_launch,
+        .graph_observed = output_graph_observed,
         .save = output_save,
         .forget = output_forget,
 };
@@ -103,6 +107,26 @@ void wt_process_span(struct wt_process *process, uint64_t start_ns, uint64_t end
 		process->first_ns = (int64_t)start_ns;
 	if ((int64_t)end_ns > process->last_ns)
 		process->last_ns = (int64_t)end_ns;
+}
+
+uint32_t wt_process_call_flags(const struct wt_process *process, uint32_t flags, uint64_t return_ns)
+{
+	uint64_t stepped_ns = process->counters.budget_stepped_ns;
+
+	return stepped_ns && return_ns >= stepped_ns ? flags | WT_FLAG_UNARMED : flags;
+}
+
+bool wt_process_is_graph_unobserved(const struct wt_process *process, const struct wt_call *r)
+{
+	const struct wt_counters *c = &process->counters;
+
+	if (r->result || !(r->flags & WT_FLAG_UNARMED) || (r->flags & WT_FLAG_CAPTURE_STREAM))
+		return false;
+	if (!c->armed_ns || r->return_ns < c->armed_ns)
+		return true;
+	/* On the way down the flag comes first, and CUPTI records on for a moment. */
+	return c->budget_stepped_ns ? r->return_ns >= c->budget_stepped_ns
+	                            : c->capture == WT_CAPTURE_HOOKS_ONLY;
 }
 
 bool wt_process_is_time(const struct wt_process *process, uint64_t start_ns, uint64_t end_ns)
@@ -223,6 +247,11 @@ int wt_process_save(struct wt_process *process, const char *state)
 		err = wt_ranges_save_count(process);
 	if (!err)
 		err = wt_profiled_save_count(process);
+	if (!err && (t->graph_launches_unobserved || process->is_graph_unobserved_told)) {
+		process->is_graph_unobserved_told = true;
+		err = wt_store_run(process->run, WT_SQL_GRAPH_UNOBSERVED, "ii", process->process_id,
+		                   t->graph_launches_unobserved);
+	}
 	if (!err && !wt_process_is_sampler(process))
 		err = wt_cost_save(process, !strcmp(state, "live"));
 	if (err)
@@ -312,7 +341,8 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 	        "launches_linked, launches_linked_by_order, launches_unobserved, "
 	        "launches_unlinked, graph_launches_stored, graph_launches_failed, "
 	        "kernels_stored, kernels_graph, kernels_device, kernels_cupti_only, "
-	        "kernels_no_time FROM proc WHERE uuid = ?1";
+	        "kernels_no_time, ifnull((SELECT launches FROM graph_unobserved g WHERE "
+	        "g.process_id = proc.process_id), 0) FROM proc WHERE uuid = ?1";
 	struct wt_tally *t = &process->tally;
 	int64_t *const fields[] = {&t->cells_torn,
 	                           &t->cells_bad,
@@ -330,7 +360,8 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 	                           &t->kernels_graph,
 	                           &t->kernels_device,
 	                           &t->kernels_cupti_only,
-	                           &t->kernels_no_time};
+	                           &t->kernels_no_time,
+	                           &t->graph_launches_unobserved};
 	const struct wt_segment_header *h = &process->mapped.header;
 	sqlite3_stmt *query = NULL;
 	int code = sqlite3_prepare_v2(process->run->db, sql, -1, &query, NULL);
@@ -448,6 +479,7 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 	if (!err)
 		err = wt_linker_restore_start(process->linker, low_seq);
 	process->seq_end = low_seq;
+	process->packed_seq = -1;
 	if (!err && !is_new)
 		err = wt_process_restore_links(process, now_ns);
 	if (!err && !is_new)
@@ -512,7 +544,8 @@ void wt_process_unload(struct wt_process *process)
 	process->devices_read = 0;
 	process->process_id = 0;
 	process->cursor[0] = process->cursor[1] = 0;
-	process->seq_end = 0;
+	process->seq_end = process->last_entry_ns = 0;
+	process->packed_seq = -1;
 	process->first_ns = process->last_ns = 0;
 	process->hole_since_ns = process->device_since_ns = 0;
 	memset(&process->tally, 0, sizeof(process->tally));

@@ -31,7 +31,7 @@ static int restore_links(struct wt_process *process, int64_t now_ns)
 	        "ifnull(l.grid_x, 0), ifnull(l.grid_y, 0), ifnull(l.grid_z, 0), "
 	        "ifnull(l.block_x, 0), ifnull(l.block_y, 0), ifnull(l.block_z, 0), "
 	        "ifnull(l.dynamic_smem_bytes, 0) "
-	        "FROM pending_link p LEFT JOIN launch_call l ON NOT p.is_graph AND "
+	        "FROM pending_link p LEFT JOIN launch_row l ON NOT p.is_graph AND "
 	        "l.process_id = p.process_id AND l.seq = p.seq WHERE p.process_id = ?1 "
 	        "ORDER BY p.correlation_id, p.seq";
 	sqlite3_stmt *query = NULL;
@@ -52,7 +52,7 @@ static int restore_links(struct wt_process *process, int64_t now_ns)
 /* The launches from low_seq on that have their kernel, as a map from seq. */
 static int read_linked(struct wt_process *process, uint64_t low_seq, struct wt_map *linked)
 {
-	static const char sql[] = "SELECT launch_seq FROM kernel_exec WHERE exec_id >= ?1 "
+	static const char sql[] = "SELECT launch_seq FROM kernel_row WHERE exec_id >= ?1 "
 	                          "AND process_id = ?2 AND launch_seq >= ?3 AND graph_id IS NULL";
 	int64_t low_exec = process->marks_count ? process->marks[0].exec_id : 0;
 	sqlite3_stmt *query = NULL;
@@ -72,7 +72,7 @@ static int restore_launches(struct wt_process *process, int64_t now_ns)
 {
 	static const char sql[] =
 	        "SELECT seq, entry_ns, return_ns, thread32, flags, result, grid_x, grid_y, grid_z, "
-	        "block_x, block_y, block_z, dynamic_smem_bytes, tid FROM launch_call "
+	        "block_x, block_y, block_z, dynamic_smem_bytes, tid FROM launch_row "
 	        "WHERE process_id = ?1 AND seq >= ?2 ORDER BY seq";
 	uint64_t low_seq = wt_linker_low_seq(process->linker);
 	uint64_t armed_ns = process->counters.armed_ns;
@@ -114,13 +114,14 @@ static int restore_launches(struct wt_process *process, int64_t now_ns)
 static int restore_graph_launches(struct wt_process *process, int64_t now_ns)
 {
 	static const char sql[] =
-	        "SELECT seq, entry_ns, return_ns, thread32, flags, result, tid FROM api_call "
-	        "WHERE call_id > (SELECT max(call_id) FROM api_call) - ?1 AND process_id = ?2 "
+	        "SELECT seq, entry_ns, return_ns, thread32, flags, result, tid FROM call_row "
+	        "WHERE call_id >= ?1 AND process_id = ?2 "
 	        "AND seq IS NOT NULL ORDER BY call_id";
 	sqlite3_stmt *query = NULL;
 	int err = prepare(process->run, sql, &query);
 	int code = err ? SQLITE_ERROR
-	               : wt_db_bind(query, "ii", (int64_t)GRAPH_CALLS_BACK, process->process_id);
+	               : wt_db_bind(query, "ii", process->run->next_call_id - GRAPH_CALLS_BACK,
+	                            process->process_id);
 
 	while (!err && code == SQLITE_OK && (code = sqlite3_step(query)) == SQLITE_ROW) {
 		struct wt_linker_call call = {
@@ -147,7 +148,7 @@ static int restore_kernels(struct wt_process *process, int64_t now_ns)
 	        "SELECT e.exec_id, ifnull(e.start_ns, 0), e.correlation_id, "
 	        "e.graph_node_id IS NOT NULL OR e.graph_id IS NOT NULL, c.grid_x, c.grid_y, "
 	        "c.grid_z, c.block_x, c.block_y, c.block_z, c.dynamic_smem_bytes "
-	        "FROM kernel_exec e JOIN config c USING (config_id) "
+	        "FROM main.kernel_exec e JOIN config c USING (config_id) "
 	        "WHERE e.process_id = ?1 AND e.link = 0";
 	sqlite3_stmt *query = NULL;
 	int err = prepare(process->run, sql, &query);

@@ -6,9 +6,11 @@
  * them: sums of doubles come out bit for bit. A row is written only where it differs.
  */
 #include "config.h"
-#include "daemon/rederive.h"
+#include "daemon/rederive_impl.h"
 #include "analysis/rollup.h"
 #include "daemon/folds.h"
+#include "daemon/ledger_sums.h"
+#include "schema/wt_rows.h"
 
 #include <errno.h>
 
@@ -20,6 +22,7 @@ struct rederive {
 	struct wt_rollups rollups;
 	sqlite3_stmt *read, *write_exec, *write_share;
 	int64_t refused; /* kernels of the device in work */
+	bool is_packed; /* some that changed are in chunks */
 	struct wt_rederived result;
 };
 
@@ -80,12 +83,30 @@ static int rederive_configs(struct rederive *r)
 
 /* ---- kernels */
 
+static bool is_timed(int64_t start_ns, int64_t end_ns)
+{
+	return start_ns > 0 && end_ns >= start_ns;
+}
+
+void wt_rederive_exec_columns(const struct wt_config *config, int64_t start_ns, int64_t end_ns,
+                              int64_t ret_columns[3])
+{
+	struct wt_exec_values values = {0};
+
+	if (is_timed(start_ns, end_ns))
+		wt_derive_exec(&config->launch, start_ns, end_ns, &values);
+	ret_columns[0] = values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL;
+	ret_columns[1] = values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL;
+	ret_columns[2] = values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL;
+}
+
 static int rederive_exec(struct rederive *r, const struct exec *exec)
 {
 	uint32_t config = wt_map_get(&r->config_of, (uint64_t)exec->config_id);
 	struct wt_exec_values values = {0};
-	int64_t underfill, wave, wave_max;
+	int64_t columns[3];
 	struct wt_stat *stat;
+	int err;
 
 	if (config == WT_MAP_NONE) {
 		snprintf(r->run.error, sizeof(r->run.error),
@@ -102,14 +123,15 @@ static int rederive_exec(struct rederive *r, const struct exec *exec)
 			return -ENOMEM;
 		wt_stat_add(stat, exec->start_ns, exec->end_ns, &values.wave);
 	}
-	underfill = values.is_underfill_known ? values.wave.underfill_sm_ns : WT_DB_NULL;
-	wave = values.wave.is_judged ? values.wave.wave_sm_ns : WT_DB_NULL;
-	wave_max = values.wave.is_judged ? values.wave.wave_max_sm_ns : WT_DB_NULL;
-	if (underfill == exec->underfill_sm_ns && wave == exec->wave_sm_ns &&
-	    wave_max == exec->wave_max_sm_ns)
+	wt_rederive_exec_columns(&r->run.configs[config], exec->start_ns, exec->end_ns, columns);
+	if (columns[0] == exec->underfill_sm_ns && columns[1] == exec->wave_sm_ns &&
+	    columns[2] == exec->wave_max_sm_ns)
 		return 0;
 	r->result.kernels.changed++;
-	return check(r, wt_db_run(r->write_exec, "innn", exec->exec_id, underfill, wave, wave_max));
+	err = check(r, wt_db_run(r->write_exec, "innn", exec->exec_id, columns[0], columns[1],
+	                         columns[2]));
+	r->is_packed |= !err && sqlite3_changes(r->run.db) == 0;
+	return err;
 }
 
 static int64_t column(sqlite3_stmt *s, int at)
@@ -139,7 +161,7 @@ static int read_batch(struct rederive *r, int64_t after, struct exec *batch, siz
 		        .wave_sm_ns = column(s, 7),
 		        .wave_max_sm_ns = column(s, 8),
 		};
-		exec->is_timed = exec->start_ns > 0 && exec->end_ns >= exec->start_ns;
+		exec->is_timed = is_timed(exec->start_ns, exec->end_ns);
 	}
 	*ret_count = count;
 	code = code == SQLITE_DONE ? sqlite3_reset(s) : code;
@@ -157,11 +179,11 @@ static int rederive_kernels(struct rederive *r, wt_rederive_progress progress, v
 		err = prepare(r,
 		              "SELECT exec_id, process_id, config_id, start_ns, end_ns, "
 		              "graph_id IS NOT NULL, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns "
-		              "FROM kernel_exec WHERE exec_id > ?1 ORDER BY exec_id LIMIT ?2",
+		              "FROM kernel_row WHERE exec_id > ?1 ORDER BY exec_id LIMIT ?2",
 		              &r->read);
 	if (!err)
 		err = prepare(r,
-		              "UPDATE kernel_exec SET underfill_sm_ns=?2, wave_sm_ns=?3, "
+		              "UPDATE main.kernel_exec SET underfill_sm_ns=?2, wave_sm_ns=?3, "
 		              "wave_max_sm_ns=?4 WHERE exec_id=?1",
 		              &r->write_exec);
 	while (!err && count == BATCH) {
@@ -175,7 +197,7 @@ static int rederive_kernels(struct rederive *r, wt_rederive_progress progress, v
 			err = progress(arg, r->result.kernels.rows);
 	}
 	free(batch);
-	return err;
+	return err || !r->is_packed ? err : wt_rederive_chunks(&r->run, &r->config_of);
 }
 
 /* ---- kernels that overlap, in the order of their starts */
@@ -242,9 +264,7 @@ static int sweep_rows(struct rederive *r, sqlite3_stmt *s, struct wt_overlap *ov
 static int sweep_device(struct rederive *r, const struct wt_gpu *gpu, sqlite3_stmt *read,
                         wt_rederive_progress progress, void *arg)
 {
-	static const char sql[] =
-	        "INSERT OR REPLACE INTO sweep SELECT ?1, ?2, ifnull(max(exec_id), 0) + 1, 0, 0, ?3 "
-	        "FROM kernel_exec";
+	static const char sql[] = "INSERT OR REPLACE INTO sweep VALUES (?1, ?2, ?4, 0, 0, ?3)";
 	struct wt_overlap *overlap = NULL;
 	sqlite3_stmt *note = NULL;
 	int err = wt_overlap_create((uint32_t)gpu->device.sm_count, on_share, r, &overlap);
@@ -260,8 +280,9 @@ static int sweep_device(struct rederive *r, const struct wt_gpu *gpu, sqlite3_st
 	if (!err)
 		err = prepare(r, sql, &note);
 	if (!err && wt_overlap_settled_ns(overlap) != INT64_MIN)
-		err = check(r, wt_db_run(note, "iii", gpu->device_id,
-		                         wt_overlap_settled_ns(overlap), r->refused));
+		err = check(r,
+		            wt_db_run(note, "iiii", gpu->device_id, wt_overlap_settled_ns(overlap),
+		                      r->refused, r->run.next_exec_id));
 	sqlite3_finalize(note);
 	wt_overlap_destroy(overlap);
 	return err;
@@ -271,38 +292,49 @@ static int sweep_device(struct rederive *r, const struct wt_gpu *gpu, sqlite3_st
 static int write_shares(struct rederive *r)
 {
 	/* A row that is to be another is replaced below: it counts there. */
-	static const char strangers[] = "DELETE FROM kernel_share WHERE exec_id NOT IN "
+	static const char strangers[] = "DELETE FROM main.kernel_share WHERE exec_id NOT IN "
 	                                "(SELECT exec_id FROM temp.wt_share)";
+	/* share_row is not read while its table is written. */
 	static const char differing[] =
-	        "INSERT OR REPLACE INTO kernel_share SELECT t.* FROM temp.wt_share t LEFT JOIN "
-	        "kernel_share s USING (exec_id) WHERE (t.underfill_sm_ns, t.wave_sm_ns, "
+	        "CREATE TEMP TABLE wt_other AS SELECT t.* FROM temp.wt_share t LEFT JOIN share_row "
+	        "s "
+	        "USING (exec_id) WHERE (t.underfill_sm_ns, t.wave_sm_ns, "
 	        "t.wave_max_sm_ns, t.unjudged_sm_ns, t.comm_sm_ns, t.alone_ns, t.active_sm_ns) IS "
 	        "NOT (s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, "
 	        "s.comm_sm_ns, s.alone_ns, s.active_sm_ns)";
-	int err = check(r, sqlite3_exec(r->run.db, strangers, NULL, NULL, NULL));
+	int err = wt_rederive_unpack_shares(&r->run);
 
+	if (!err)
+		err = check(r, sqlite3_exec(r->run.db, strangers, NULL, NULL, NULL));
 	r->result.shares.changed += err ? 0 : sqlite3_changes(r->run.db);
 	if (!err)
 		err = check(r, sqlite3_exec(r->run.db, differing, NULL, NULL, NULL));
+	if (!err)
+		err = check(r, sqlite3_exec(r->run.db,
+		                            "INSERT OR REPLACE INTO main.kernel_share SELECT * "
+		                            "FROM temp.wt_other",
+		                            NULL, NULL, NULL));
 	r->result.shares.changed += err ? 0 : sqlite3_changes(r->run.db);
 	return err ? err
-	           : check(r,
-	                   sqlite3_exec(r->run.db, "DROP TABLE temp.wt_share", NULL, NULL, NULL));
+	           : check(r, sqlite3_exec(r->run.db,
+	                                   "DROP TABLE temp.wt_other; DROP TABLE temp.wt_share",
+	                                   NULL, NULL, NULL));
 }
 
 static int rederive_shares(struct rederive *r, wt_rederive_progress progress, void *arg)
 {
 	static const char read_sql[] =
 	        "SELECT e.exec_id, e.process_id, e.config_id, e.graph_id IS NOT NULL, e.start_ns, "
-	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_exec e JOIN config c "
+	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_row e JOIN config c "
 	        "USING (config_id) WHERE c.device_id = ?1 AND e.end_ns > e.start_ns "
 	        "ORDER BY e.start_ns, e.exec_id";
 	sqlite3_stmt *read = NULL;
-	int err = check(r, sqlite3_exec(r->run.db,
-	                                "CREATE TEMP TABLE wt_share AS SELECT * FROM kernel_share "
-	                                "WHERE 0; CREATE UNIQUE INDEX temp.wt_share_id ON wt_share "
-	                                "(exec_id); DELETE FROM sweep",
-	                                NULL, NULL, NULL));
+	int err = check(
+	        r, sqlite3_exec(r->run.db,
+	                        "CREATE TEMP TABLE wt_share AS SELECT * FROM main.kernel_share "
+	                        "WHERE 0; CREATE UNIQUE INDEX temp.wt_share_id ON wt_share "
+	                        "(exec_id); DELETE FROM sweep",
+	                        NULL, NULL, NULL));
 
 	if (!err)
 		err = prepare(r, read_sql, &read);
@@ -479,8 +511,11 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 
 	if (!err) {
 		r->run.db = db;
-		err = wt_configs_load(&r->run);
+		wt_pack_load(&r->run);
+		err = check(r, wt_rows_attach(db, NULL, NULL));
 	}
+	if (!err)
+		err = wt_configs_load(&r->run);
 	if (!err)
 		err = rederive_configs(r);
 	if (!err)
@@ -493,6 +528,10 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		err = remove_strangers(r);
 	if (!err)
 		err = rederive_measured(r, progress, arg);
+	if (!err && wt_ledger_sums_make(db, true)) {
+		snprintf(r->run.error, sizeof(r->run.error), "%s", sqlite3_errmsg(db));
+		err = -EIO;
+	}
 	if (!err)
 		err = sign(r);
 	if (!err)
@@ -505,6 +544,7 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		sqlite3_finalize(r->write_exec);
 		sqlite3_finalize(r->write_share);
 		wt_configs_fini(&r->run);
+		wt_pack_fini(&r->run);
 		wt_map_fini(&r->config_of);
 		wt_rollups_fini(&r->rollups);
 		free(r);

@@ -3,7 +3,7 @@
  * `wavetap analyze` does. The code that derives is the daemon's (analysis/derive.h).
  *
  * Derived are the model's columns of `config` and `kernel_exec`, and the tables `kernel_share`,
- * `sweep` and `config_stat`. No kernel is late here: all are swept in order.
+ * `sweep` and `config_stat`, and the sums of the ledger (ledger_sums.h). No kernel is late here: all are swept in order.
  * Not touched: what was recorded; the links, since CUPTI's records of launch calls, from which
  * they follow, are not kept; and the counters of `proc`, which are the evidence for what was
  * lost and must not be made to agree with the rows.
@@ -45,5 +45,11 @@ typedef int (*wt_rederive_progress)(void *arg, int64_t kernels_done);
  */
 int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
                 struct wt_rederived *ret_rederived, char error[WT_DB_ERROR_BYTES]);
+
+/*
+ * Afterwards, on the same connection and outside of a transaction: packs what wt_rederive() has unpacked, as
+ * at the end of a run. Nobody else writes to the file. What can't be packed stays. 0 or -errno.
+ */
+int wt_pack_file(sqlite3 *db, char error[WT_DB_ERROR_BYTES]);
 
 #endif /* WT_REDERIVE_H */

@@ -2,6 +2,7 @@
  * replay.c - see replay.h.
  */
 #include "daemon/folds.h"
+#include "daemon/ledger_sums.h"
 #include "daemon/replay_impl.h"
 
 #include <errno.h>
@@ -412,7 +413,14 @@ int wt_replay_finish(struct wt_replay *replay, char why[WT_REPLAY_WHY_BYTES])
 		err = wt_folds_step(replay->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
 	if (err)
 		return store_failed(replay, err, why);
+	has_more = true;
+	while (!wt_pack_is_done(replay->run))
+		wt_pack_step(replay->run, true, wt_clock_ns(CLOCK_MONOTONIC), &has_more);
 	wt_folds_fini(replay->run);
+	err = wt_ledger_sums_make(replay->run->db, false);
+	if (err)
+		return say(why, err, "the sums of the ledger can't be made: %s",
+		           sqlite3_errmsg(replay->run->db));
 	for (size_t i = 0; i < replay->count; i++)
 		if (replay->sources[i]->process)
 			wt_process_unload(replay->sources[i]->process);

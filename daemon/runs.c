@@ -316,8 +316,10 @@ int wt_run_create(const struct wt_daemon *daemon, struct wt_run *run, const char
 	if (!err)
 		err = wt_run_set_meta(run, "journal", "delete: imported");
 	if (!err)
+		err = wt_store_open_rows(run);
+	if (!err)
 		err = wt_store_prepare(run);
-	run->next_exec_id = 1;
+	wt_pack_load(run);
 	run->state = err ? WT_STORE_ERROR : WT_STORE_OK;
 	return err;
 }
@@ -326,6 +328,8 @@ static void forget(struct wt_run *run)
 {
 	wt_store_finalize(run);
 	wt_folds_fini(run);
+	wt_ledger_work_fini(run);
+	wt_pack_fini(run);
 	wt_shares_fini(run);
 	wt_configs_fini(run);
 	wt_ranges_fini(run);
@@ -354,6 +358,8 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 	if (!err)
 		err = describe(daemon, run, header);
 	if (!err)
+		err = wt_store_open_rows(run);
+	if (!err)
 		err = wt_store_prepare(run);
 	if (!err)
 		err = wt_configs_load(run);
@@ -369,7 +375,7 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 	                             "SELECT EXISTS (SELECT 1 FROM sampler) OR EXISTS (SELECT 1 "
 	                             "FROM profile_launch)",
 	                             0) != 0;
-	run->next_exec_id = 1 + wt_db_int(run->db, "SELECT max(exec_id) FROM kernel_exec", 0);
+	wt_pack_load(run);
 	if (run->state != WT_STORE_OK && run->state != WT_STORE_CLOSED)
 		wt_log_line("%s: writing again", run->path);
 	run->state = WT_STORE_OK;

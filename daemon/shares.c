@@ -56,6 +56,23 @@ static int adjust_row(struct wt_run *run, const struct wt_overlap_kernel *kernel
 	return err;
 }
 
+/* For a reader, which has no process and writes nothing. */
+static int tell_share(void *arg, const struct wt_overlap_kernel *kernel,
+                      const struct wt_sweep_share *share)
+{
+	const struct wt_device_sweep *sweep = arg;
+	const struct wt_config *config = &sweep->run->configs[kernel->tag];
+	struct wt_beside beside;
+	struct wt_idle idle, more;
+
+	if (!share)
+		return -ERANGE;
+	if (!wt_derive_share(&config->sweep, kernel, share, &idle, &more, &beside))
+		return 0;
+	return sweep->run->tell_share(sweep->run->tell_share_arg, config->config_id, &more,
+	                              &beside);
+}
+
 static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
                     const struct wt_sweep_share *share)
 {
@@ -73,10 +90,11 @@ static int on_share(void *arg, const struct wt_overlap_kernel *kernel,
 	if (!wt_derive_share(&run->configs[kernel->tag].sweep, kernel, share, &idle, &more,
 	                     &beside))
 		return 0;
-	err = wt_rows_add(run, WT_ROWS_SHARE,
-	                  (const int64_t[]){kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns,
-	                                    idle.wave_max_sm_ns, idle.unjudged_sm_ns,
-	                                    idle.comm_sm_ns, share->alone_ns, share->active_sm_ns});
+	err = wt_batch_add(run, WT_BATCH_SHARE,
+	                   (const int64_t[]){kernel->id, idle.underfill_sm_ns, idle.wave_sm_ns,
+	                                     idle.wave_max_sm_ns, idle.unjudged_sm_ns,
+	                                     idle.comm_sm_ns, share->alone_ns, share->active_sm_ns,
+	                                     kernel->owner, sweep->device_id});
 	if (err)
 		return err;
 	process = find_loaded(run, kernel->owner);
@@ -100,7 +118,8 @@ static int get_sweep(struct wt_run *run, int64_t device_id, struct wt_device_swe
 		sweep = calloc(1, sizeof(*sweep));
 		if (!sweep)
 			return -ENOMEM;
-		err = wt_overlap_create((uint32_t)sms, on_share, sweep, &sweep->overlap);
+		err = wt_overlap_create((uint32_t)sms, run->tell_share ? tell_share : on_share,
+		                        sweep, &sweep->overlap);
 		if (err) {
 			free(sweep);
 			return err;
@@ -230,6 +249,7 @@ int wt_shares_settle(struct wt_run *run)
 	int64_t until_ns = watermark_ns(run);
 	int err = 0;
 
+	run->watermark_ns = until_ns;
 	for (struct wt_device_sweep *sweep = run->sweeps; sweep && !err; sweep = sweep->next) {
 		int64_t forced_ns = INT64_MIN;
 
@@ -243,7 +263,7 @@ int wt_shares_settle(struct wt_run *run)
 			err = save(run, sweep);
 	}
 	if (!err)
-		err = wt_rows_write(run, WT_ROWS_SHARE);
+		err = wt_batch_write(run, WT_BATCH_SHARE);
 	for (struct wt_process *at = run->loaded; at && !err; at = at->next_loaded)
 		err = wt_process_stat_flush(at);
 	return err;
@@ -257,7 +277,7 @@ static int restore_kernels(struct wt_run *run, struct wt_device_sweep *sweep, in
 {
 	static const char sql[] =
 	        "SELECT e.exec_id, e.process_id, e.config_id, e.graph_id IS NOT NULL, e.start_ns, "
-	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_exec e JOIN config c "
+	        "e.end_ns, e.wave_sm_ns, e.wave_max_sm_ns FROM kernel_row e JOIN config c "
 	        "USING (config_id) WHERE e.exec_id >= ?1 AND c.device_id = ?2 "
 	        "AND e.end_ns > e.start_ns ORDER BY e.exec_id";
 	struct wt_map config_of = {0};
@@ -323,4 +343,25 @@ int wt_shares_load(struct wt_run *run)
 	}
 	sqlite3_finalize(query);
 	return err ? err : wt_store_check(run, code);
+}
+
+int wt_shares_rest(sqlite3 *db, wt_shares_tell *tell, void *arg)
+{
+	struct wt_run *run = calloc(1, sizeof(*run));
+	int err;
+
+	if (!run)
+		return -ENOMEM;
+	run->db = db;
+	run->tell_share = tell;
+	run->tell_share_arg = arg;
+	err = wt_configs_load(run);
+	if (!err)
+		err = wt_shares_load(run);
+	for (struct wt_device_sweep *sweep = run->sweeps; sweep && !err; sweep = sweep->next)
+		err = wt_overlap_settle(sweep->overlap, INT64_MAX);
+	wt_shares_fini(run);
+	wt_configs_fini(run);
+	free(run);
+	return err;
 }

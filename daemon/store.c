@@ -2,6 +2,7 @@
  * store.c - the statements of a run file. May block on the disk.
  */
 #include "daemon/daemon.h"
+#include "schema/wt_rows.h"
 
 #include <errno.h>
 
@@ -31,6 +32,7 @@
 #define LAUNCH "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define EXEC "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define SHARE "(?,?,?,?,?,?,?,?)"
+#define CALL "(?,?,?,?,?,?,?,?,?,?,?,?,?)"
 #define FOUR(row) row "," row "," row "," row
 #define SIXTEEN(row) FOUR(row) "," FOUR(row) "," FOUR(row) "," FOUR(row)
 _Static_assert(WT_ROWS_AT_ONCE == 16, "as many");
@@ -60,16 +62,22 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                 "graph_launches_stored=?44, graph_launches_failed=?45, kernels_stored=?46, "
                 "kernels_graph=?47, kernels_device=?48, kernels_cupti_only=?49, "
                 "kernels_no_time=?50 WHERE process_id=?1",
-        [WT_SQL_LAUNCH] = "INSERT OR IGNORE INTO launch_call VALUES " LAUNCH,
-        [WT_SQL_LAUNCHES] = "INSERT OR IGNORE INTO launch_call VALUES " SIXTEEN(LAUNCH),
-        [WT_SQL_EXEC] = "INSERT INTO kernel_exec VALUES " EXEC,
+        [WT_SQL_LAUNCH] = "INSERT OR IGNORE INTO main.launch_call VALUES " LAUNCH,
+        [WT_SQL_LAUNCHES] = "INSERT OR IGNORE INTO main.launch_call VALUES " SIXTEEN(LAUNCH),
+        [WT_SQL_EXEC] = "INSERT INTO main.kernel_exec VALUES " EXEC,
         /* FAIL: no way back to before the statement is kept, for an error undoes the transaction. */
-        [WT_SQL_EXECS] = "INSERT OR FAIL INTO kernel_exec VALUES " SIXTEEN(EXEC),
-        [WT_SQL_EXEC_LINK] = "UPDATE kernel_exec SET launch_seq=?2, link=?3, "
+        [WT_SQL_EXECS] = "INSERT OR FAIL INTO main.kernel_exec VALUES " SIXTEEN(EXEC),
+        [WT_SQL_EXEC_LINK] = "UPDATE main.kernel_exec SET launch_seq=?2, link=?3, "
                              "graph_id=iif(?4, ifnull(graph_id, 0), graph_id) WHERE exec_id=?1",
-        [WT_SQL_CALL] = "INSERT INTO api_call (process_id, api, seq, entry_ns, return_ns, tid, "
-                        "thread32, handle, other, bytes, result, flags) "
-                        "VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_CALL] = "INSERT INTO main.api_call VALUES " CALL,
+        [WT_SQL_CALLS] = "INSERT OR FAIL INTO main.api_call VALUES " SIXTEEN(CALL),
+        [WT_SQL_PACKED] = "INSERT INTO chunk (kind, process_id, device_id, first_id, last_id, "
+                          "row_count, start_ns, end_ns, configs, data) "
+                          "VALUES (?,?,?,?,?,?,?,?,?,?)",
+        [WT_SQL_PACKED_END] = "SELECT last_id FROM chunk WHERE kind=? AND process_id=? AND "
+                              "device_id IS ? ORDER BY first_id DESC LIMIT 1",
+        [WT_SQL_PACKED_FIND] = "SELECT data FROM chunk WHERE kind=? AND process_id=? AND "
+                               "device_id IS NULL AND first_id <= ? ORDER BY first_id DESC LIMIT 1",
         [WT_SQL_COPY] =
                 "INSERT INTO copy (process_id, device_id, start_ns, end_ns, bytes, is_memset, "
                 "copy_kind, src_kind, dst_kind, flags, context_id, stream_id, correlation_id, "
@@ -121,8 +129,8 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                                                                                                 "2") "," ADD("beside_wave_max_sm_ns",
                                                                                                              "?13") "," ADD("beside_unjudged_sm_ns",
                                                                                                                             "?14") " WHERE process_id=?1 AND config_id=?2 AND in_graph=?3",
-        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO kernel_share VALUES " SHARE,
-        [WT_SQL_SHARES] = "INSERT OR IGNORE INTO kernel_share VALUES " SIXTEEN(SHARE),
+        [WT_SQL_SHARE] = "INSERT OR IGNORE INTO main.kernel_share VALUES " SHARE,
+        [WT_SQL_SHARES] = "INSERT OR IGNORE INTO main.kernel_share VALUES " SIXTEEN(SHARE),
         [WT_SQL_SWEEP] = "INSERT OR REPLACE INTO sweep VALUES (?,?,?,?,?,?)",
         [WT_SQL_LINK_SAVE] = "INSERT OR REPLACE INTO pending_link VALUES (?,?,?,?)",
         [WT_SQL_LINK_FORGET] = "DELETE FROM pending_link WHERE process_id=? AND correlation_id=? "
@@ -153,6 +161,7 @@ static const char *const statement_sql[WT_SQL_MAX] = {
         [WT_SQL_OWN_COST] = "INSERT OR REPLACE INTO own_cost VALUES "
                             "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_HOOK_TIME] = "INSERT OR REPLACE INTO hook_time VALUES (?,?,?,?)",
+        [WT_SQL_GRAPH_UNOBSERVED] = "INSERT OR REPLACE INTO graph_unobserved VALUES (?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)
@@ -162,6 +171,21 @@ int wt_store_check(struct wt_run *run, int sqlite_code)
 	if (err)
 		snprintf(run->error, sizeof(run->error), "%s", sqlite3_errmsg(run->db));
 	return err;
+}
+
+/* What else is in the file goes on; `wavetap check` tells the same. */
+static void on_damage(void *arg, const struct wt_rows_damage *damage)
+{
+	const struct wt_run *run = arg;
+	char text[WT_ROWS_TEXT_BYTES];
+
+	wt_rows_describe(damage, text);
+	wt_log_line("%s: %s", run->path, text);
+}
+
+int wt_store_open_rows(struct wt_run *run)
+{
+	return wt_store_check(run, wt_rows_attach(run->db, on_damage, run));
 }
 
 int wt_store_prepare(struct wt_run *run)
@@ -186,58 +210,5 @@ void wt_store_finalize(struct wt_run *run)
 		sqlite3_finalize(run->statement[i]);
 		run->statement[i] = NULL;
 	}
-	for (int i = 0; i < WT_ROWS_MAX; i++)
-		run->rows[i].count = 0;
-}
-
-/* ---- rows in groups */
-
-static const struct {
-	enum wt_statement one, all;
-	const char *types; /* of the columns, as wt_db_run() */
-} rows_of[WT_ROWS_MAX] = {
-        [WT_ROWS_LAUNCH] = {WT_SQL_LAUNCH, WT_SQL_LAUNCHES, "iiiiiiiiiiiiiiiiii"},
-        [WT_ROWS_EXEC] = {WT_SQL_EXEC, WT_SQL_EXECS, "iiinniiinnninnn"},
-        [WT_ROWS_SHARE] = {WT_SQL_SHARE, WT_SQL_SHARES, "iiiiiiii"},
-};
-
-/* Binds `count` rows and runs the statement. */
-static int run_rows(sqlite3_stmt *statement, const char *types,
-                    const int64_t (*rows)[WT_ROWS_COLUMNS_MAX], int count)
-{
-	int code = SQLITE_OK, at = 1;
-
-	for (int i = 0; i < count; i++)
-		for (int j = 0; types[j] && code == SQLITE_OK; j++, at++)
-			code = types[j] == 'n' && rows[i][j] == WT_DB_NULL
-			               ? sqlite3_bind_null(statement, at)
-			               : sqlite3_bind_int64(statement, at, rows[i][j]);
-	if (code != SQLITE_OK)
-		return code;
-	sqlite3_step(statement);
-	return sqlite3_reset(statement);
-}
-
-int wt_rows_write(struct wt_run *run, enum wt_rows_kind kind)
-{
-	struct wt_rows *rows = &run->rows[kind];
-	const char *types = rows_of[kind].types;
-	int code = SQLITE_OK, count = rows->count;
-
-	rows->count = 0;
-	if (count == WT_ROWS_AT_ONCE)
-		code = run_rows(run->statement[rows_of[kind].all], types, rows->values, count);
-	else
-		for (int i = 0; i < count && code == SQLITE_OK; i++)
-			code = run_rows(run->statement[rows_of[kind].one], types, &rows->values[i],
-			                1);
-	return wt_store_check(run, code);
-}
-
-int wt_rows_add(struct wt_run *run, enum wt_rows_kind kind, const int64_t *values)
-{
-	struct wt_rows *rows = &run->rows[kind];
-
-	memcpy(rows->values[rows->count], values, strlen(rows_of[kind].types) * sizeof(values[0]));
-	return ++rows->count == WT_ROWS_AT_ONCE ? wt_rows_write(run, kind) : 0;
+	wt_batch_fini(run);
 }

@@ -139,11 +139,10 @@ void wt_budget_look(struct wt_view *view, uint64_t now_ns)
 		judge(producer, now_ns);
 	if (!watch.exceeded_ppm)
 		return;
-	if (!wt_cupti_rest(WT_REASON_BUDGET, watch.exceeded_ppm)) {
+	if (!wt_cupti_rest(WT_REASON_BUDGET, watch.exceeded_ppm, &producer->budget_stepped_ns)) {
 		wt_store_relaxed(&producer->budget_state, WT_BUDGET_WAITING);
 		return;
 	}
 	wt_store_relaxed(&producer->budget_cost_ppm, watch.exceeded_ppm);
-	wt_store_relaxed(&producer->budget_stepped_ns, wt_now_ns());
 	wt_store_release(&producer->budget_state, WT_BUDGET_STEPPED_DOWN);
 }

@@ -342,13 +342,21 @@ static wtcupti_result enable_kind(int kind, bool dump)
 	return result;
 }
 
-void wt_cupti_disable_all(void)
+void wt_cupti_disable_kinds(void)
 {
-	wt_cupti_switch_launch_calls(0);
+	if (wt_cupti_owns(WTCUPTI_KIND_CONCURRENT_KERNEL))
+		wt_cupti.disable(WTCUPTI_KIND_CONCURRENT_KERNEL);
 	for (int kind = 0; kind < 64; kind++)
-		if (wt_cupti_owns(kind))
+		if (kind != WTCUPTI_KIND_CONCURRENT_KERNEL && wt_cupti_owns(kind))
 			wt_cupti.disable(kind);
 	wt_store_release(&owned_kinds, 0);
+}
+
+/* Kernels first: one that has a record has its link, too. */
+void wt_cupti_disable_all(void)
+{
+	wt_cupti_disable_kinds();
+	wt_cupti_switch_launch_calls(0);
 }
 
 /* Everything CUPTI has to be told, in the order it wants. Kernels are the one kind without
@@ -375,11 +383,7 @@ static wtcupti_result switch_on(bool is_late)
 	/* Contexts and devices that exist already are only reported on demand. */
 	enable_kind(WTCUPTI_KIND_CONTEXT, is_late);
 	enable_kind(WTCUPTI_KIND_DEVICE, is_late);
-	if (is_late) {
-		wt_cupti_switch_kind_down(WTCUPTI_KIND_DRIVER);
-		wt_cupti_switch_kind_down(WTCUPTI_KIND_RUNTIME);
-	}
-	wt_cupti_switch_launch_calls(1);
+	wt_cupti_begin_launch_calls(is_late);
 	return WTCUPTI_SUCCESS;
 }
 

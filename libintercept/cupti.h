@@ -94,6 +94,7 @@ bool wt_cupti_owned(int kind);
 
 /* All kinds and calls that are on for us: off. */
 void wt_cupti_disable_all(void);
+void wt_cupti_disable_kinds(void); /* all but the records of launch calls */
 
 /* Gives CUPTI up for good in this process, for somebody who can't share it: hooks-only. Any thread of the
  * application; blocks as a forced flush does, and while wt_cupti_rest is at work. */
@@ -130,7 +131,7 @@ bool wt_cupti_is_short(void);
  * and all is as it was. What had been launched until then is still delivered. On the flush thread;
  * blocks for some 20 ms.
  */
-bool wt_cupti_rest(enum wt_reason reason, uint64_t detail);
+bool wt_cupti_rest(enum wt_reason reason, uint64_t detail, _Atomic uint64_t *ret_since_ns);
 
 /* ---- cupti_calls.c */
 
@@ -155,6 +156,9 @@ wtcupti_result wt_cupti_switch_other_calls(int kind, uint8_t enable);
 /* Our launch calls, on or off: all, or those of one kind. */
 void wt_cupti_switch_launch_calls(uint8_t enable);
 void wt_cupti_switch_launch_calls_of(int kind, uint8_t enable);
+
+/* The same from the start, which is another matter where a context is there already. */
+void wt_cupti_begin_launch_calls(bool is_late);
 
 /* The whole kind on and then all calls but ours off: for a process that has a context already. */
 void wt_cupti_switch_kind_down(int kind);

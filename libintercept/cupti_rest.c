@@ -7,10 +7,12 @@
  *
  * ORDER. The state becomes STEPPING first, then there is a pause: a launch that found us recording is
  * in the driver by its end, so that its kernel is recorded, and a thread that began a capture or a
- * session of the profiler meanwhile is seen. Only then are the kinds switched off. Calls of
+ * session of the profiler meanwhile is seen. Only then are the kinds switched off, kernels first; it is
+ * told before from when on, so that whoever reads a launch that returned later knows. After another
+ * pause the records of launch calls go: what was in the driver with a kernel recorded gets its own. Calls of
  * the application's profiler wait while it lasts (share.c), and so do calls that begin a capture.
  *
- * wt_cupti_rest: the flush thread; blocks for the pause and in CUPTI. wt_cupti_hold_captures: the
+ * wt_cupti_rest: the flush thread; blocks for the pauses and in CUPTI. wt_cupti_hold_captures: the
  * application's threads, around calls that begin or end a capture, never around launches.
  */
 #include <errno.h>
@@ -42,7 +44,7 @@ static void give_to_application(void)
 		}
 }
 
-bool wt_cupti_rest(enum wt_reason reason, uint64_t detail)
+bool wt_cupti_rest(enum wt_reason reason, uint64_t detail, _Atomic uint64_t *ret_since_ns)
 {
 	struct timespec pause = {.tv_nsec = STEP_PAUSE_MS * 1000000L};
 	struct wt_fork_page *page = wt_fork_page();
@@ -57,7 +59,10 @@ bool wt_cupti_rest(enum wt_reason reason, uint64_t detail)
 		wt_store_release(&page->cupti_state, WT_CUPTI_ARMED);
 		return false;
 	}
-	wt_cupti_disable_all();
+	wt_store_release(ret_since_ns, wt_now_ns());
+	wt_cupti_disable_kinds();
+	nanosleep(&pause, NULL);
+	wt_cupti_switch_launch_calls(0);
 	give_to_application();
 	wt_store_release(&page->cupti_state, WT_CUPTI_RESTING);
 	wt_segment_set_capture(WT_CAPTURE_HOOKS_ONLY, reason, detail);

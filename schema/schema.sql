@@ -587,7 +587,91 @@ CREATE TABLE IF NOT EXISTS hook_time (
   PRIMARY KEY (process_id, low_ns)
 ) STRICT, WITHOUT ROWID;
 
+-- Graph launches of a process that CUPTI did not record: how many kernels they ran is in no count. No row: 0.
+CREATE TABLE IF NOT EXISTS graph_unobserved (
+  process_id INTEGER PRIMARY KEY,
+  launches   INTEGER NOT NULL
+) STRICT;
+
 -- ------------------------------------------------------------------ views
+
+-- Time without a kernel, by cause, as far as wavetapd has summed it: what `wavetap ledger` and `top` need of a
+-- whole run. One row of ledger_mark: what the sums rest on, and from where on rows are not in them.
+CREATE TABLE IF NOT EXISTS ledger_mark (
+  id             INTEGER PRIMARY KEY CHECK (id = 1),
+  from_ns        INTEGER,                  -- begin of the window; NULL: nothing is summed
+  end_ns         INTEGER,                  -- its end, up to which also the last gaps are; NULL: they are not
+  basis          INTEGER NOT NULL,         -- of what is not known gap by gap: another one, other sums
+  is_late        INTEGER NOT NULL,         -- 1: something came of a time that was summed: of no use
+  low_exec       INTEGER,                  -- kernels before are not needed any more
+  seen_exec      INTEGER,                  -- highest ids that there were
+  seen_call      INTEGER,
+  seen_copy      INTEGER,
+  seen_overhead  INTEGER,
+  clock_id       INTEGER,                  -- of readings before that one
+  clock_error_ns INTEGER NOT NULL,
+  lead_ns        INTEGER NOT NULL,         -- by which a kernel started before its launch, at most
+  copy_end_ns    INTEGER,                  -- last end of the copies seen
+  capture_id     INTEGER                   -- call_id of the first capture that is open
+) STRICT;
+
+-- Where the sums of a device stand.
+CREATE TABLE IF NOT EXISTS ledger_device (
+  device_id       INTEGER PRIMARY KEY,
+  position_ns     INTEGER,                 -- start and id of the last kernel in them
+  position_exec   INTEGER,
+  until_ns        INTEGER,                 -- all kernels that start before are in them
+  last_end_ns     INTEGER,                 -- of the kernel that ended last; NULL: some run on beyond until_ns
+  last_tag        INTEGER NOT NULL,        -- its graph launch
+  kernels         INTEGER NOT NULL,
+  kernels_refused INTEGER NOT NULL,        -- times that can't be
+  low_call        INTEGER,                 -- rows before do not matter to what comes
+  low_copy        INTEGER,
+  low_overhead    INTEGER
+) STRICT;
+
+-- Gaps by the kernel that ended them: its process and configuration; 0: none came any more.
+CREATE TABLE IF NOT EXISTS ledger_row (
+  device_id  INTEGER NOT NULL,
+  process_id INTEGER NOT NULL,
+  config_id  INTEGER NOT NULL,
+  gaps       INTEGER NOT NULL,
+  short_gaps INTEGER NOT NULL,             -- of at most 1 ms
+  last_ns    INTEGER,                      -- end of the last one
+  PRIMARY KEY (device_id, process_id, config_id)
+) STRICT, WITHOUT ROWID;
+
+-- Their time; x SMs of the device: SM-time.
+CREATE TABLE IF NOT EXISTS ledger_cause (
+  device_id  INTEGER NOT NULL,
+  process_id INTEGER NOT NULL,
+  config_id  INTEGER NOT NULL,
+  cause      TEXT NOT NULL,                -- as in `wavetap ledger`
+  ns         INTEGER NOT NULL,
+  short_ns   INTEGER NOT NULL,             -- of gaps of at most 1 ms
+  PRIMARY KEY (device_id, process_id, config_id, cause)
+) STRICT, WITHOUT ROWID;
+
+-- What the next gaps need: the last launch into each stream, and waits since; graph launches that may have nodes
+-- to come.
+CREATE TABLE IF NOT EXISTS ledger_stream (
+  process_id INTEGER NOT NULL,
+  stream     INTEGER NOT NULL,             -- handle; of default streams one of the thread's own
+  since_ns   INTEGER,
+  wait_ns    INTEGER,
+  PRIMARY KEY (process_id, stream)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS ledger_graph (
+  process_id INTEGER NOT NULL,
+  seq        INTEGER NOT NULL,
+  entry_ns   INTEGER NOT NULL,
+  return_ns  INTEGER NOT NULL,
+  stream     INTEGER NOT NULL,
+  thread32   INTEGER NOT NULL,
+  api        INTEGER NOT NULL,
+  PRIMARY KEY (process_id, seq)
+) STRICT, WITHOUT ROWID;
 
 -- Per process, in ns: estimates of all hooked calls from those timed. NULL: none was timed, or not known.
 CREATE VIEW IF NOT EXISTS cost AS

@@ -116,6 +116,31 @@ int64_t wt_db_int(sqlite3 *db, const char *sql, int64_t otherwise)
 	return value;
 }
 
+int wt_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement)
+{
+	return sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) == SQLITE_OK ? 0 : -EIO;
+}
+
+int wt_db_step(sqlite3_stmt *statement)
+{
+	int code = sqlite3_step(statement);
+
+	return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : -EIO;
+}
+
+bool wt_db_has_table(sqlite3 *db, const char *name)
+{
+	sqlite3_stmt *s;
+	bool has = false;
+
+	if (wt_db_prepare(db, "SELECT 1 FROM main.sqlite_schema WHERE name = ?1", &s))
+		return false;
+	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
+	has = wt_db_step(s) > 0;
+	sqlite3_finalize(s);
+	return has;
+}
+
 bool wt_db_meta(sqlite3 *db, const char *key, char *value, size_t value_bytes)
 {
 	sqlite3_stmt *statement = NULL;

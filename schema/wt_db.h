@@ -87,6 +87,13 @@ int wt_db_bind(sqlite3_stmt *statement, const char *types, ...);
 /* The integer in the first column of a query without parameters, or `otherwise`. */
 int64_t wt_db_int(sqlite3 *db, const char *sql, int64_t otherwise);
 
+/* A statement: 0, or -EIO and sqlite3_errmsg() says why. */
+int wt_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement);
+/* A row: 1, the end: 0, else -EIO. */
+int wt_db_step(sqlite3_stmt *statement);
+/* Is there a table or view of that name in the file? */
+bool wt_db_has_table(sqlite3 *db, const char *name);
+
 /* ---- the data directory */
 
 struct wt_db_run_file {

@@ -43,10 +43,9 @@ check-valgrind: all $(check_PROGRAMS)
 coverage:
 	$(AM_V_at)$(SHELL) $(top_srcdir)/scripts/coverage.sh $(abs_top_builddir)/coverage
 
-# Figures, no verdict: what a hook takes, rows a second of the daemon.
-bench: all tests/bench/bench_daemon tests/bench/bench_hook tests/hosts/libcuda.so.1
-	$(AM_V_at)top_builddir='$(abs_top_builddir)' $(SHELL) $(top_srcdir)/tests/bench/hook.sh
-	$(AM_V_at)top_builddir='$(abs_top_builddir)' tests/bench/bench_daemon
+# Figures, no verdict: make bench, make bench BENCH=full, BENCH="--json ring hook"; see tests/bench/bench.c.
+bench: all tests/bench/bench tests/hosts/libcuda.so.1
+	$(AM_V_at)top_builddir='$(abs_top_builddir)' $(SHELL) $(top_srcdir)/tests/bench/bench.sh $(BENCH)
 
 stress: all $(check_PROGRAMS)
 	$(AM_V_at)top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' \

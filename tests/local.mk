@@ -11,6 +11,7 @@ if WT_PROGRAMS
 TESTS += tests/unit/test_valgrind.sh tests/unit/test_daemon_start.sh tests/unit/test_hazards.sh
 include tests/e2e/local.mk
 include tests/fuzz/local.mk
+include tests/bench/local.mk
 
 # The ledger of random programs, against an account of each nanosecond.
 account = tests/unit/account.c tests/unit/account.h
@@ -21,6 +22,13 @@ tests_unit_test_ledger_random_SOURCES = tests/unit/test_ledger_random.c \
 	tests/unit/random_run_file.c tests/unit/random_run_file.h $(account) tests/tap.h
 tests_unit_test_ledger_random_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_ledger_random_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
+check_PROGRAMS += tests/unit/test_ledger_sums
+TESTS += tests/unit/test_ledger_sums
+tests_unit_test_ledger_sums_SOURCES = tests/unit/test_ledger_sums.c \
+	tests/unit/random_run.c tests/unit/random_run.h \
+	tests/unit/random_run_file.c tests/unit/random_run_file.h $(account) tests/tap.h
+tests_unit_test_ledger_sums_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_ledger_sums_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
 check_PROGRAMS += tests/unit/random_check
 tests_unit_random_check_SOURCES = tests/unit/random_check.c tests/unit/random_check.h \
 	tests/unit/random_truth.c $(account)
@@ -32,6 +40,6 @@ check_PROGRAMS += tests/unit/test_bad_input
 TESTS += tests/unit/test_bad_input
 tests_unit_test_bad_input_SOURCES = tests/unit/test_bad_input.c $(synth_sources)
 tests_unit_test_bad_input_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_test_bad_input_LDADD = $(SQLITE_LIBS) -lm
+tests_unit_test_bad_input_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 endif
 include tests/data/local.mk

@@ -156,7 +156,7 @@ wait "$program" 2>/dev/null
 stop_daemon
 
 # ---- whatever the umask, nobody else can read what is recorded
-has_run() { [ -n "$(find "$work/mode/data/runs" -name '*.db')" ]; }
+has_run() { [ -n "$(find "$work/mode/data/runs" -name "*.db")" ] && [ -n "$(find "$work/mode/recordings" -name "*.wtrec")" ]; }
 for mask in 000 077 777; do
   rm -rf "$work/mode"
   mkdir "$work/mode"

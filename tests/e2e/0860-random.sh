@@ -39,6 +39,8 @@ for file in "$data"/runs/*.db; do
 done
 
 wrong=
+differ=
+summed=0
 seed=$first
 while [ "$seed" -lt $((first + programs)) ]; do
   off=
@@ -48,6 +50,9 @@ while [ "$seed" -lt $((first + programs)) ]; do
   *DROP*) off=--lossy ;;
   esac
   "$wavetap" ledger --all -r "$file" --json >"$work/ledger.json" 2>>"$work/err"
+  WAVETAP_LEDGER=rows "$wavetap" ledger --all -r "$file" --json >"$work/rows.json" 2>>"$work/err"
+  cmp -s "$work/ledger.json" "$work/rows.json" || differ="$differ $seed"
+  [ "$(sqlite3 -batch "$file" "SELECT count(*) FROM ledger_mark WHERE end_ns > from_ns")" = 1 ] && summed=$((summed + 1))
   "$wavetap" gaps --all -r "$file" --by kernel --limit 0 --json >"$work/gaps.json" 2>>"$work/err"
   # shellcheck disable=SC2086 # one word or none
   "$top_builddir/tests/unit/random_check" $off "$file" "$work/truth.$seed" "$work/calls.$seed" "$work/ledger.json" \
@@ -58,6 +63,8 @@ while [ "$seed" -lt $((first + programs)) ]; do
   seed=$((seed + 1))
 done
 is "$wrong" "" "every line and every cause is the devices' truth"
+is "$differ" "" "from sums as from all rows"
+ok "most have sums ($summed of $programs)" test "$summed" -gt $((programs / 2))
 is "$(cat "$work/err")" "" "without a word of complaint"
 
 # What that covers, and what can't be told from outside: after a launch call has returned, what the device waited for

@@ -18,7 +18,7 @@ fresh() { # RUN: an empty data directory and folder of recordings
 # (rows of configurations and devices are told by what they hold). Sums of squares lose digits
 # in another order.
 dump() { # FILE
-  sqlite3 -batch "$1" "
+  "$run_sql" "$1" "
     SELECT 'proc', hex(uuid), pid, ppid, pid_namespace, start_ticks, uid, hostname, boot_id, executable, command, rank,
       local_rank, world_size, created_ns, armed_ns, finished_ns, first_ns, last_ns, state, capture, reason,
       reason_detail, reason_text, library_version, cupti_version, cupti_path, driver_version, calls_pos, activity_pos,
@@ -73,7 +73,7 @@ same_as_live() { # WHAT [several]
   diff "$work/live.txt" "$work/imported.txt" | head -n 10 | sed 's/^/# /'
 }
 imported() {
-  sqlite3 -batch "$work/imported.db" "$1"
+  "$run_sql" "$work/imported.db" "$1"
 }
 
 export WAVETAP_RECORD="$records"
@@ -175,11 +175,11 @@ is $? 0 "a cut recording is imported"
 ok "and said to be cut" grep -q 'cut.wtrec: not whole: cut in ' "$work/import.err"
 is "$(sqlite3 "$work/cut.db" "SELECT state, reason_text LIKE 'the recording is not whole: cut in %' FROM proc")" "lost|1" \
   "the run file says so, too"
-is "$(sqlite3 "$work/cut.db" "SELECT launches_attempted >= launches_stored AND launches_stored = (SELECT count(*)
+is "$("$run_sql" "$work/cut.db" "SELECT launches_attempted >= launches_stored AND launches_stored = (SELECT count(*)
   FROM launch_call) AND launches_stored > 0 AND unexplained = 0 FROM loss")" 1 "its books balance"
 "$wavetap" check "$work/cut.db" >"$work/out" 2>&1
 is "$?$(grep -c 'still awaited' "$work/out")" 00 "and check finds nothing wrong with it"
-sqlite3 -batch "$work/cut.db" "SELECT seq, entry_ns, return_ns, function FROM launch_call ORDER BY seq" >"$work/cut.rows"
+"$run_sql" "$work/cut.db" "SELECT seq, entry_ns, return_ns, function FROM launch_call ORDER BY seq" >"$work/cut.rows"
 imported "SELECT seq, entry_ns, return_ns, function FROM launch_call ORDER BY seq" | head -n "$(wc -l <"$work/cut.rows")" |
   cmp -s - "$work/cut.rows"
 is $? 0 "what it has is the beginning of what the whole one has"

@@ -2,10 +2,11 @@
 # wavetap analyze: what the daemon derived comes out again bit for bit, planted errors are
 # repaired, and whatever stops it, the file is as it was.
 . "$top_srcdir/tests/e2e/lib.sh"
+export WAVETAP_TEST_PACK=0 # what is planted here is planted in rows; 0925-analyze-packed.sh has chunks
 
 # All that is derived, floating-point numbers to the last bit; and all that is not.
 derived() {
-  sqlite3 -batch "$1" "
+  "$run_sql" "$1" "
     SELECT config_id, blocks, blocks_per_sm, resident_blocks, printf('%!.26g', occupancy), limiter,
       printf('%!.26g', waves), printf('%!.26g', waves_sm), full_waves, last_wave_blocks, model_reason
       FROM config ORDER BY 1;
@@ -17,7 +18,7 @@ derived() {
     SELECT device_id, settled_ns, kernels_waiting, kernels_late, kernels_refused FROM sweep ORDER BY 1"
 }
 recorded() {
-  sqlite3 -batch "$1" "
+  "$run_sql" "$1" "
     SELECT exec_id, process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id,
       graph_id, graph_node_id, launch_seq, link FROM kernel_exec ORDER BY 1;
     SELECT * FROM proc; SELECT * FROM launch_call; SELECT * FROM api_call; SELECT * FROM gpu;

@@ -8,7 +8,7 @@ app=$top_builddir/tests/fake/app_launch
 sample=$top_srcdir/tests/data/sim-demo.wtrec
 run=$work/sim.db
 by_hand() {
-  sqlite3 -batch "$run" "$1"
+  "$run_sql" "$run" "$1"
 }
 fails() { # EXIT-CODE WORDS WHAT ARGUMENT...: import with these arguments
   want=$1 words=$2 what=$3
@@ -53,7 +53,7 @@ is "$(sqlite3 -batch :memory: "SELECT json_extract(j, '$.recordings[0].kernels')
 is "$?" 0 "strip_recording"
 "$wavetap" import -o "$work/stripped.db" "$work/stripped.wtrec" >"$work/out"
 for table in kernel_exec launch_call api_call copy config config_stat loss; do
-  is "$(sqlite3 "$work/stripped.db" "SELECT * FROM (SELECT *, '' AS pid FROM $table)" | sed 's/1000|finished/10564|finished/' | cksum)" \
+  is "$("$run_sql" "$work/stripped.db" "SELECT * FROM (SELECT *, '' AS pid FROM $table)" | sed 's/1000|finished/10564|finished/' | cksum)" \
     "$(by_hand "SELECT * FROM (SELECT *, '' AS pid FROM $table)" | cksum)" "the same $table"
 done
 is "$(sqlite3 "$work/stripped.db" "SELECT hostname, executable, command, cupti_path, pid, uid, boot_id FROM proc")" \
@@ -70,18 +70,18 @@ is "$?$(cat "$work/err")" 0 "13,827 launches of the H200 are imported"
 sums="SELECT kernel, launches, configs, time_ns, min_ns, max_ns, waves, under, wave, wave_max FROM kernel_idle JOIN
   (SELECT kernel_id, sum(e.underfill_sm_ns) AS under, sum(e.wave_sm_ns) AS wave, sum(e.wave_max_sm_ns) AS wave_max
    FROM kernel_exec e JOIN config USING (config_id) GROUP BY 1) USING (kernel_id) ORDER BY kernel"
-is "$(sqlite3 "$work/h200-again.db" "$sums" | cksum)" "$(sqlite3 "$work/h200.db" "$sums" | cksum)" \
+is "$("$run_sql" "$work/h200-again.db" "$sums" | cksum)" "$("$run_sql" "$work/h200.db" "$sums" | cksum)" \
   "each kernel's launches, times, waves, underfill: as stored on that machine"
 "$wavetap" analyze -r "$work/h200.db" >"$work/out" # that file is of version 1, which had no shares
 sums="SELECT kernel, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns FROM kernel_idle ORDER BY kernel"
-is "$(sqlite3 "$work/h200-again.db" "$sums" | cksum)" "$(sqlite3 "$work/h200.db" "$sums" | cksum)" \
+is "$("$run_sql" "$work/h200-again.db" "$sums" | cksum)" "$("$run_sql" "$work/h200.db" "$sums" | cksum)" \
   "and what they have of the device where some overlap"
 limits="SELECT name, grid_x, grid_y, block_x, regs_per_thread, blocks_per_sm, occupancy, limiter, last_wave_blocks, model_reason
   FROM config JOIN kernel USING (kernel_id) ORDER BY 1, 2, 3, 4, 5"
 is "$(sqlite3 "$work/h200-again.db" "$limits" | cksum)" "$(sqlite3 "$work/h200.db" "$limits" | cksum)" "and their occupancy"
 is "$(sqlite3 "$work/h200-again.db" "SELECT launches_linked, launches_linked_by_order, unexplained FROM loss")" "13827|0|0" \
   "every launch is linked exactly"
-is "$(sqlite3 "$work/h200-again.db" "ATTACH '$work/h200.db' AS h; SELECT count(*) FROM kernel_exec a JOIN h.kernel_exec b
+is "$("$run_sql" "$work/h200-again.db" "ATTACH '$work/h200.db' AS h; SELECT count(*) FROM kernel_exec a JOIN h.kernel_exec b
   USING (correlation_id) WHERE a.launch_seq <> b.launch_seq OR a.start_ns <> b.start_ns")" 0 "to the call it was linked to"
 
 # ---- into the data directory
@@ -232,7 +232,7 @@ if [ "$rc" = 0 ]; then
   is "$?$(cat "$work/err")" 0 "the recording of that run is imported"
   books="SELECT launches_attempted, launches_stored, launches_dropped, launches_linked, kernels, cells_gap, unexplained,
     (SELECT sum(entry_ns % 1000003) FROM launch_call), (SELECT sum(end_ns % 1000003) FROM kernel_exec) FROM loss"
-  is "$(sqlite3 "$work/small.db" "$books")" "$(sqlite3 "$work/small-live.db" "$books")" "no cell twice, none missing"
+  is "$("$run_sql" "$work/small.db" "$books")" "$("$run_sql" "$work/small-live.db" "$books")" "no cell twice, none missing"
 else
   echo "# full disks: left out, no file system may be mounted here ($rc)"
 fi

@@ -5,7 +5,7 @@
 . "$top_srcdir/tests/e2e/lib.sh"
 
 by_hand() {
-  sqlite3 -batch "$run" "$1"
+  "$run_sql" "$run" "$1"
 }
 
 json() { # FILE SQL: over the JSON document j

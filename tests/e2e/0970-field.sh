@@ -70,6 +70,22 @@ if command -v python3 >/dev/null 2>&1; then
     "$(sed -n '/^WORKLOAD.*RATIO/,/^$/p' "$work/out")" "field: the table once more, of the samples"
   [ "$tests_failed" = 0 ] || sed 's/^/# /' "$work/out"
 
+  # The parts of it: kinds are switched in a running process, also under wavetap.
+  python3 "$top_srcdir/tests/gpu/field_parts.py" "$work/build" "$work/parts" --rounds 1 --generations 1 --total 300 \
+    --workloads eager --ways bare,raw,raw-driver,raw-runtime,raw-all,raw-same,wavetap,wavetap-driver,wavetap-nocalls \
+    --worker "$stands worker" --tsv "$work/parts.tsv" >"$work/out" 2>&1
+  is "$?" 0 "parts: exit status"
+  ok "parts: ends with its verdict" grep -q '^verdict: ok; ' "$work/out"
+  # What stands for a training step launches 50 kernels by the driver.
+  is "$(awk -F '\t' 'NF == 5 && $2 == "raw-all" && $3 == "all,walk" && $4 ~ /^(kind (4|5|10)|linked)/ { print $4, $5 }' "$work/parts.tsv" | tr '\n' ' ')" \
+    "kind 10 50.000 kind 4 50.000 linked 0 50.000 " "parts: what is on is recorded"
+  is "$(awk -F '\t' 'NF == 5 && $2 == "raw-all" && $3 == "none"' "$work/parts.tsv")" "" "parts: and what is off is not"
+  is "$(awk -F '\t' 'NF == 9 { print $2, $3 }' "$work/parts.tsv" | sort -u | wc -l)" 26 "parts: each mode was measured"
+  is "$(grep -c '^wavetap *all,-runtime,-driver *[0-9]' "$work/out")" 1 "parts: wavetap without records of calls, in one process"
+  ok "parts: without records of calls kernels are given by order" \
+    grep -q '^torch-0-wavetap-nocalls: .*launches_attempted [0-9]' "$work/out"
+  [ "$tests_failed" = 0 ] || sed 's/^/# /' "$work/out"
+
   # A raw client without records is no baseline.
   mkdir "$work/empty"
   cp "$library" "$wavetap" "$WAVETAP_DAEMON" "$work/empty/"

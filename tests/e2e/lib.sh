@@ -30,6 +30,7 @@ export WAVETAP_DIR WAVETAP_SHM_DIR WAVETAP_DAEMON LD_LIBRARY_PATH
 unset WAVETAP_RUN WAVETAP_NAME WAVETAP_TAGS WAVETAP_RECORD WAVETAP_CUPTI LD_PRELOAD WAVETAP
 library=$top_builddir/libwavetap.so
 wavetap=$top_builddir/wavetap
+run_sql=$top_builddir/tests/unit/run_sql # FILE SQL: rows in chunks, too
 
 cleanup() {
   status=$?
@@ -110,8 +111,8 @@ run_file() {
   ls -t "$data"/runs/*.db 2>/dev/null | head -n 1
 }
 
-sql() {
-  sqlite3 -batch -cmd ".timeout 10000" "$(run_file)" "$1"
+sql() { # rows in chunks, too
+  "$run_sql" "$(run_file)" "$1"
 }
 
 # Is what the rows of top say of each device what its ledger says, to the last SM-nanosecond?
@@ -145,12 +146,12 @@ sums_to_ledger() { # [ARGUMENT...]: of top and ledger
 check_books() {
   for file in "$data"/runs/*.db; do
     [ -f "$file" ] || continue
-    books=$(sqlite3 -batch -cmd ".timeout 10000" "$file" \
+    books=$("$run_sql" "$file" \
       "SELECT count(*) FROM loss WHERE unexplained <> 0
          OR launches_attempted <> launches_stored + launches_dropped + launches_torn
          OR launches_torn < 0 OR launches_in_flight < 0")
     is "$books" 0 "books balance in $(basename "$file")"
-    rows=$(sqlite3 -batch -cmd ".timeout 10000" "$file" "SELECT count(*) FROM proc p WHERE
+    rows=$("$run_sql" "$file" "SELECT count(*) FROM proc p WHERE
        launches_stored <> (SELECT count(*) FROM launch_call l WHERE l.process_id = p.process_id)
        OR kernels_stored <> (SELECT count(*) FROM kernel_exec e WHERE e.process_id = p.process_id)")
     is "$rows" 0 "counters equal rows in $(basename "$file")"

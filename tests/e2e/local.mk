@@ -13,7 +13,7 @@ e2e_tests = \
 	tests/e2e/0250-devices.sh \
 	tests/e2e/0260-run-keys.sh \
 	tests/e2e/0300-endings.sh \
-	tests/e2e/0400-kill9.sh tests/e2e/0410-late.sh tests/e2e/0420-held-up.sh \
+	tests/e2e/0400-kill9.sh tests/e2e/0405-kill9-packed.sh tests/e2e/0410-late.sh tests/e2e/0420-held-up.sh \
 	tests/e2e/0500-surroundings.sh \
 	tests/e2e/0505-cupti-faults.sh tests/e2e/0510-limits-and-ends.sh \
 	tests/e2e/0515-refused-calls.sh tests/e2e/0517-device-buffers.sh tests/e2e/0520-clocks.sh tests/e2e/0540-tight-places.sh \
@@ -24,13 +24,13 @@ e2e_tests = \
 	tests/e2e/0800-truth.sh \
 	tests/e2e/0830-gaps.sh tests/e2e/0840-shares.sh \
 	tests/e2e/0850-ranges.sh \
-	tests/e2e/0860-random.sh \
+	tests/e2e/0860-random.sh tests/e2e/0865-ledger-live.sh \
 	tests/e2e/0870-profile.sh \
 	tests/e2e/0880-late-ranks.sh \
 	tests/e2e/0970-field.sh \
 	tests/e2e/0900-recording.sh \
 	tests/e2e/0910-record.sh \
-	tests/e2e/0920-analyze.sh \
+	tests/e2e/0920-analyze.sh tests/e2e/0925-analyze-packed.sh \
 	tests/e2e/0930-import.sh \
 	tests/e2e/0940-h200.sh \
 	tests/e2e/0960-packed.sh \

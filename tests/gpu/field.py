@@ -4,12 +4,12 @@
   field.py BUILD WORK [--total SECONDS] [--part SHARE] [--rounds N] [--ways LIST] [--markdown FILE] [--tsv FILE]
            [--program COMMAND] [--worker COMMAND]
 
-Two parts share SECONDS (330), the first takes SHARE of it (0.33).
+Two parts share SECONDS (480), the first takes SHARE of it (0.5).
 
 First one process under wavetap, to see which libcupti it finds: the raw client of the programs gets that.
 
 Programs: a process of `truth --tsv cost` (launch storm, graph replay) for each way in turn, the order turned
-by one each round; nsys only every third round, for it takes long. Two more processes under wavetap, long
+by one each round; nsys only every second round, for it takes long. Two more processes under wavetap, long
 ones, tell what the daemon takes and what is stored.
 
 Training: field_torch.py, a process for each way, all there at once and one at work at a time, told what to do
@@ -52,7 +52,7 @@ from field_table import UNITS, Sample
 
 PROGRAM_WAYS = ("bare", "hooks", "raw", "raw-all", "wavetap", "nsys")
 TORCH_WAYS = ("bare", "hooks", "raw", "wavetap", "profiler", "nsys")
-NSYS_EVERY = 3
+NSYS_EVERY = 2
 NSYS = ("profile", "-t", "cuda", "--sample", "none", "--cpuctxsw", "none", "--cuda-graph-trace=node",
         "-f", "true")
 METRICS = {("empty", "total_per_launch"): "storm", ("graph", "per_node"): "graph",
@@ -323,20 +323,23 @@ def run_long(field, program):
 class Worker:
   """A process of field_torch.py, or what stands for it."""
 
-  def __init__(self, field, worker, way, generation, listener):
+  def __init__(self, field, worker, way, generation, listener, more=()):
     self.way, self.name = way, f"torch-{generation}-{way}"
     self.file = None
-    more = ["--profiler"] if way == "profiler" else []
+    more = [*more, "--profiler"] if way == "profiler" else more
     self.process = field.start(way, self.name, [*worker, "--socket", listener.getsockname(), "--way", way, *more])
 
   def ask(self, workload, steps, pieces):
     """What it measured; None if it doesn't answer any more."""
     try:
-      self.file.write(f"measure {workload} {steps} {pieces}\n")
-      self.file.flush()
-      return json.loads(self.file.readline())
+      return self.order(f"measure {workload} {steps} {pieces}")
     except (OSError, ValueError):
       return None
+
+  def order(self, line):
+    self.file.write(line + "\n")
+    self.file.flush()
+    return json.loads(self.file.readline())
 
   def quit(self):
     try:
@@ -477,8 +480,8 @@ def parse_arguments():
   parser = argparse.ArgumentParser(description="what watching costs, side by side")
   parser.add_argument("build", help="folder with libwavetap.so and the programs")
   parser.add_argument("work", help="folder for logs and run files")
-  parser.add_argument("--total", type=float, default=330, metavar="SECONDS")
-  parser.add_argument("--part", type=float, default=0.33, metavar="SHARE", help="of that for the programs")
+  parser.add_argument("--total", type=float, default=480, metavar="SECONDS")
+  parser.add_argument("--part", type=float, default=0.5, metavar="SHARE", help="of that for the programs")
   parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most, and generations")
   parser.add_argument("--program", help="instead of BUILD/truth")
   parser.add_argument("--worker", help="instead of field_torch.py; empty: no training")

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import field_cycle
 import field_table
 from field_table import Limit, Sample
 
@@ -69,6 +70,10 @@ class Launcher:
     self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(PTX))
     self.call("cuModuleGetFunction", ctypes.byref(self.function), module, ctypes.c_char_p(b"field_kernel"))
 
+  @property
+  def losses(self):
+    return []
+
   def call(self, name, *arguments):
     status = self.cuda[name](*arguments)
     if status:
@@ -86,6 +91,7 @@ def worker(options):
   values = dict(zip(options[::2], options[1::2]))
   launcher = Launcher()
   launcher.run(2)
+  switch = field_cycle.Switch(values.get("--switch"))
   with socket.socket(socket.AF_UNIX) as connection:
     connection.connect(values["--socket"])
     with connection.makefile("rw") as file:
@@ -97,7 +103,7 @@ def worker(options):
         if words[0] == "quit":
           return
         launcher.run(1)
-        answer = {"ms": [launcher.run(2) for _ in range(int(words[3]))],
+        answer = field_cycle.cycle({"eager": launcher}, words, switch) if words[0] == "cycle" else {"ms": [launcher.run(2) for _ in range(int(words[3]))],
                   "kernels_per_step": LAUNCHES if "--profiler" in options else None}
         file.write(json.dumps(answer) + "\n")
         file.flush()

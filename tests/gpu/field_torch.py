@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Training steps that field.py has measured, in a process of one way of watching.
 
-  field_torch.py --socket PATH --way WAY [--profiler]
+  field_torch.py --socket PATH --way WAY [--profiler] [--only LIST] [--switch LIBRARY]
 
 Builds and warms up what it runs, connects to PATH and sends a line of JSON: its way, and why a workload
 is another than its name says (`notes`) or is missing. Then it does what it is told, a line at a time:
@@ -10,6 +10,7 @@ is another than its name says (`notes`) or is missing. Then it does what it is t
                               inside one session of torch.profiler (CUDA alone). Answers with ms a step of
                               each piece, the times of the first and the last step, and the kernels a step if
                               the profiler counted them
+  cycle ...     for field_parts.py: see field_cycle.py
   quit
 
   torch-storm   x.add_(1), one small kernel a step
@@ -31,6 +32,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # no helper process
 import torch
 from torch.nn import functional
 
+import field_cycle
 import train
 
 BATCH = 4
@@ -107,11 +109,13 @@ def compiled(notes):
   return sized(SHORT, Graphed, BATCH)
 
 
-def build(notes):
+def build(notes, only):
   """{name: what runs it}; what can't be made is left out, and said."""
   workloads = {}
   for name, make in (("torch-storm", Storm), ("eager", lambda: train.Trainer("eager", BATCH)),
                      ("compiled", lambda: compiled(notes)), ("gemm", lambda: sized(LARGE, train.Trainer, "eager", BATCH))):
+    if only and name not in only:
+      continue
     try:
       workload = make()
       workload.run(WARM_UP)
@@ -151,12 +155,15 @@ def measure(workload, steps, pieces, is_profiled):
   return answer
 
 
-def serve(file, workloads, is_profiled):
+def serve(file, workloads, is_profiled, switch):
   for line in file:
     words = line.split()
     if not words or words[0] == "quit":
       return
-    answer = measure(workloads[words[1]], int(words[2]), int(words[3]), is_profiled)
+    if words[0] == "cycle":
+      answer = field_cycle.cycle(workloads, words, switch)
+    else:
+      answer = measure(workloads[words[1]], int(words[2]), int(words[3]), is_profiled)
     file.write(json.dumps(answer) + "\n")
     file.flush()
 
@@ -166,6 +173,8 @@ def main():
   parser.add_argument("--socket", required=True)
   parser.add_argument("--way", required=True)
   parser.add_argument("--profiler", action="store_true")
+  parser.add_argument("--only", help="workloads, with commas")
+  parser.add_argument("--switch", help="raw_cupti.so")
   arguments = parser.parse_args()
   torch.manual_seed(0)
   if arguments.profiler:  # one that attaches after a graph was captured may miss its nodes
@@ -173,13 +182,13 @@ def main():
       torch.zeros(1, device="cuda").add_(1)
       torch.cuda.synchronize()
   notes = {}
-  workloads = build(notes)
+  workloads = build(notes, arguments.only.split(",") if arguments.only else None)
   with socket.socket(socket.AF_UNIX) as connection:
     connection.connect(arguments.socket)
     with connection.makefile("rw") as file:
       file.write(json.dumps({"way": arguments.way, "workloads": list(workloads), "notes": notes}) + "\n")
       file.flush()
-      serve(file, workloads, arguments.profiler)
+      serve(file, workloads, arguments.profiler, field_cycle.Switch(arguments.switch))
 
 
 if __name__ == "__main__":

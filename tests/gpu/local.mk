@@ -31,7 +31,7 @@ EXTRA_DIST += \
 	tests/gpu/coverage.py \
 	tests/gpu/coverage.sh \
 	tests/gpu/field.py tests/gpu/field.sh tests/gpu/field_table.py tests/gpu/field_test.py \
-	tests/gpu/field_torch.py \
+	tests/gpu/field_cycle.py tests/gpu/field_parts.py tests/gpu/field_parts_table.py tests/gpu/field_torch.py \
 	tests/gpu/guest.py \
 	tests/gpu/link_cost.cu \
 	tests/gpu/long_graph.cu \
@@ -76,4 +76,4 @@ check_PROGRAMS += tests/gpu/raw_cupti.so
 tests_gpu_raw_cupti_so_SOURCES = tests/gpu/raw_cupti.c
 tests_gpu_raw_cupti_so_CFLAGS = $(AM_CFLAGS) -fPIC
 tests_gpu_raw_cupti_so_LDFLAGS = $(AM_LDFLAGS) -shared
-tests_gpu_raw_cupti_so_LDADD = -ldl
+tests_gpu_raw_cupti_so_LDADD = -ldl -lpthread

@@ -20,7 +20,8 @@
 # preload-vs-run ranks cost sampled sampled-auto sampled-devices classes profiled range-hold blind train-sampled
 # train-profiled sample-cost sharing tools tools-torch dataloader sigkill long; all of them by default; and, only if
 # named, record: recordings for tests/data into $OUT/recordings, two-gpus: two ranks on two GPUs, one late
-# (recordings, too, and the table $OUT/two-gpus.md), and field: what watching costs, beside others (field.sh). Each workload runs under plain
+# (recordings, too, and the table $OUT/two-gpus.md), and field and field-parts: what watching costs, beside others, and
+# what parts of it cost (field.sh). Each workload runs under plain
 # LD_PRELOAD= and, but for coverage and link, under `wavetap run --`, each time with a data directory of
 # its own; those from `sampled` to `sample-cost` under `wavetap run` with --sample or --profile; those
 # from `sharing` on as sharing.sh says.
@@ -32,7 +33,7 @@ set -u
 SECTIONS='occupancy waves tail gaps causes coverage link nvtx eager compile profiler profiler-compile preload-vs-run'
 SECTIONS="$SECTIONS ranks cost sampled sampled-auto sampled-devices classes profiled range-hold blind train-sampled train-profiled sample-cost"
 SECTIONS="$SECTIONS sharing tools tools-torch dataloader sigkill long"
-MORE_SECTIONS='record two-gpus field'
+MORE_SECTIONS='record two-gpus field field-parts'
 MODES='preload run'
 EMPTY_LAUNCHES=20000
 run_options=
@@ -396,6 +397,7 @@ run_section() {
     record) section_record ;;
     two-gpus) section_two_gpus ;;
     field) section_field ;;
+    field-parts) section_field_parts ;;
     sampled) section_sampled ;;
     sampled-auto) section_sampled_auto ;;
     sampled-devices) section_sampled_devices ;;

@@ -8,8 +8,7 @@ check_PROGRAMS += \
 	tests/hosts/odd_library.so \
 	tests/hosts/odd_linked \
 	tests/hosts/odd_refuse \
-	tests/hosts/slow_clock.so \
-	tests/bench/bench_hook
+	tests/hosts/slow_clock.so
 
 tests_hosts_libcuda_so_1_SOURCES = tests/hosts/odd_driver.c tests/hosts/odd.h
 tests_hosts_libcuda_so_1_CFLAGS = $(fake_cflags)
@@ -33,7 +32,4 @@ tests_hosts_odd_linked_LDADD = tests/hosts/libcuda.so.1
 tests_hosts_slow_clock_so_SOURCES = tests/hosts/slow_clock.c
 tests_hosts_slow_clock_so_CFLAGS = $(fake_cflags)
 tests_hosts_slow_clock_so_LDFLAGS = $(AM_LDFLAGS) -shared
-tests_bench_bench_hook_SOURCES = tests/bench/bench_hook.c tests/hosts/odd.h
-tests_bench_bench_hook_LDADD = -ldl
-EXTRA_DIST += tests/bench/hook.sh
 tests_hosts_odd_refuse_SOURCES = tests/hosts/odd_refuse.c

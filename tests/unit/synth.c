@@ -2,6 +2,7 @@
  * synth.c - see synth.h. Any thread for records; the rest from one.
  */
 #include "tests/unit/synth.h"
+#include "schema/wt_rows.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -241,7 +242,7 @@ int synth_call_record(struct synth *synth, const struct synth_launch *launch, ui
 	};
 	int err;
 
-	record.return_ns = record.entry_ns + CALL_TAKES_NS;
+	record.return_ns = record.entry_ns + (launch->takes_ns ? launch->takes_ns : CALL_TAKES_NS);
 	if (ret_seq)
 		*ret_seq = record.seq;
 	err = wt_ring_put(&synth->ring[WT_RING_CALLS], WT_KIND_LAUNCH, 1, &record, sizeof(record));
@@ -282,7 +283,7 @@ static int put_kernel(struct synth *synth, const struct wt_kernel *record)
 
 static struct wt_kernel make_kernel(const struct synth_launch *launch, uint32_t correlation_id)
 {
-	uint64_t start = launch->entry_ns + 5000;
+	uint64_t start = launch->entry_ns + (launch->lag_ns ? launch->lag_ns : 5000);
 
 	return (struct wt_kernel){
 	        .start_ns = launch->without_time ? 0 : start,
@@ -492,7 +493,8 @@ int64_t synth_query(const char *path, const char *sql)
 
 	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
 		sqlite3_busy_timeout(db, 2000);
-		if (sqlite3_prepare_v2(db, sql, -1, &query, NULL) == SQLITE_OK &&
+		if (wt_rows_attach(db, NULL, NULL) == SQLITE_OK && wt_rows_hide(db) == SQLITE_OK &&
+		    sqlite3_prepare_v2(db, sql, -1, &query, NULL) == SQLITE_OK &&
 		    sqlite3_step(query) == SQLITE_ROW)
 			value = sqlite3_column_int64(query, 0);
 		else

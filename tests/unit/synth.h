@@ -54,6 +54,8 @@ struct synth_launch {
 	uint32_t name_id;
 	uint64_t entry_ns; /* 0: now */
 	uint64_t duration_ns; /* 0: 10 us */
+	uint64_t takes_ns; /* of the call; 0: 800 ns */
+	uint64_t lag_ns; /* from its entry to the kernel's start; 0: 5 us */
 	uint64_t node_ns; /* graphs: a node starts so long after the one before; 0: at once */
 	bool without_link, without_kernel, without_call;
 	bool without_time; /* the kernel's record: as under the range profiler */

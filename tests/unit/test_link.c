@@ -52,7 +52,8 @@ static int on_forget(void *arg, uint32_t correlation_id, uint64_t seq, bool is_g
 
 static struct wt_linker *make(void)
 {
-	const struct wt_linker_output output = {on_kernel, on_launch, on_save, on_forget, NULL};
+	const struct wt_linker_output output = {on_kernel, on_launch, on_save,
+	                                        on_forget, NULL,      NULL};
 
 	memset(class_count, 0, sizeof(class_count));
 	memset(how_count, 0, sizeof(how_count));
@@ -514,6 +515,95 @@ static void test_map(void)
 	wt_map_fini(&map);
 }
 
+/* CUPTI's ids are given as calls enter, seqs as they return: who returns late is no later call. */
+static void test_order_by_entry(void)
+{
+	struct wt_linker *linker = make();
+	const struct wt_linker_call slow = {.seq = 1,
+	                                    .entry_ns = 10000,
+	                                    .return_ns = 90000,
+	                                    .geometry = 5,
+	                                    .thread32 = 10,
+	                                    .flags = WT_FLAG_UNARMED};
+
+	call(linker, 0, 11, 20000, WT_FLAG_UNARMED, 0);
+	wt_linker_call(linker, &slow, SECOND);
+	call(linker, 2, 11, 30000, WT_FLAG_UNARMED, 0);
+	is_i64(kernel(linker, 0, 100, false, 15000, 5), -1, "no link: it waits");
+	is_i64(kernel(linker, 1, 101, false, 21000, 5), -1, "the next, too");
+	wt_linker_end(linker, UINT64_MAX, SECOND);
+	is_i64(seq_of_exec[0], 1, "the first kernel is of the call that entered first");
+	is_i64(seq_of_exec[1], 0, "the second of the next");
+	is_i64(how_count[WT_LINK_NO_CALL], 0, "no kernel is without a call");
+	is_i64(class_count[WT_LAUNCH_LINKED_BY_ORDER], 2, "two calls have one");
+	is_i64(class_count[WT_LAUNCH_UNOBSERVED], 1, "none of them is unobserved");
+	wt_linker_destroy(linker);
+}
+
+/* A lost link of a graph launch may stand for any number of nodes: they take the room of one. */
+static void test_nodes_wait_together(void)
+{
+	struct wt_linker *linker = make();
+	int64_t held;
+
+	graph_call(linker, 0, 10, 1000);
+	graph_call(linker, 1, 11, 1000);
+	for (int64_t i = 0; i < 100000; i++)
+		kernel(linker, 1000 + i, 100, true, 1050, 7);
+	for (int64_t i = 0; i < 50; i++) { /* two graphs in turn */
+		kernel(linker, 2 * i, 101, true, 1050, 7);
+		kernel(linker, 2 * i + 1, 102, true, 1050, 7);
+	}
+	held = (int64_t)wt_linker_held(linker);
+	ok(held <= 1 + 100, "100,000 nodes without a link, and a hundred in turn: %lld held",
+	   (long long)held);
+	link_at(linker, 100, 10, 1010);
+	is_i64(how_count[WT_LINK_EXACT], 100000, "its link comes: all have it");
+	link_at(linker, 102, 11, 1010);
+	is_i64(how_count[WT_LINK_EXACT], 100050, "those of another, too");
+	is_i64(seq_of_exec[1] + 10 * seq_of_exec[99] + 100 * seq_of_exec[0], 11 - 100,
+	       "and no others");
+	wt_linker_end(linker, UINT64_MAX, SECOND);
+	is_i64(how_count[WT_LINK_NO_CALL], 0, "nodes without a link are no kernels without a call");
+	wt_linker_destroy(linker);
+}
+
+static int observed_count;
+
+static void on_graph_observed(void *arg)
+{
+	(void)arg;
+	observed_count++;
+}
+
+static void test_graph_observed(void)
+{
+	const struct wt_linker_output output = {on_kernel, on_launch, on_save,
+	                                        on_forget, NULL,      on_graph_observed};
+	struct wt_linker *linker = wt_linker_create(&output);
+
+	for (uint64_t seq = 0; seq < 3; seq++) {
+		const struct wt_linker_call c = {.seq = seq,
+		                                 .entry_ns = 1000 + 1000 * seq,
+		                                 .return_ns = 1100 + 1000 * seq,
+		                                 .thread32 = 10,
+		                                 .flags = seq ? WT_FLAG_UNARMED : 0,
+		                                 .is_graph = true};
+
+		wt_linker_call(linker, &c, SECOND);
+		link_at(linker, 100 + (uint32_t)seq, 10, 1010 + 1000 * seq);
+	}
+	for (int i = 0; i < 3; i++)
+		kernel(linker, i, 100, true, 1050, 7);
+	is_i64(observed_count, 0, "a graph launch that was observed");
+	for (int i = 0; i < 3; i++)
+		kernel(linker, 3 + i, 101, true, 2050, 7);
+	is_i64(observed_count, 1, "one that was not has kernels: said once");
+	wt_linker_end(linker, UINT64_MAX, SECOND);
+	is_i64(observed_count, 1, "one without kernels: never");
+	wt_linker_destroy(linker);
+}
+
 int main(void)
 {
 	test_map();
@@ -528,7 +618,10 @@ int main(void)
 	test_age();
 	test_order();
 	test_order_with_losses();
+	test_order_by_entry();
 	test_graph();
+	test_graph_observed();
+	test_nodes_wait_together();
 	test_restart();
 	return tap_done();
 }

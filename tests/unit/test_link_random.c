@@ -143,7 +143,7 @@ static void play(struct wt_linker *linker)
 
 static void run(unsigned seed, bool has_losses)
 {
-	const struct wt_linker_output output = {on_kernel, on_launch, on_save, on_save, NULL};
+	const struct wt_linker_output output = {on_kernel, on_launch, on_save, on_save, NULL, NULL};
 	struct wt_linker *linker = wt_linker_create(&output);
 	int expected = 0;
 

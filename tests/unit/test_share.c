@@ -432,23 +432,25 @@ static int calls_on(void)
 /* Nothing for us, as WAVETAP_BUDGET wants it; the application's profiler is served as ever. */
 static bool rests_well(void)
 {
+	static _Atomic uint64_t since_ns;
 	bool good = true;
 	uint64_t before;
 
 	app_reset();
 	cuptiActivityEnable(WTCUPTI_KIND_CONCURRENT_KERNEL);
-	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "not in a session of the application's");
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1, &since_ns),
+	      "not in a session of the application's");
 	cuptiActivityDisable(WTCUPTI_KIND_CONCURRENT_KERNEL);
 	cuptiActivityFlushAll(0);
 	mock_page.captures_open = 1;
-	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "nor while a stream is captured");
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1, &since_ns), "nor while a stream is captured");
 	mock_page.captures_open = 0;
 	wt_cupti_hold_captures();
-	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "nor while a capture begins");
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1, &since_ns), "nor while a capture begins");
 	wt_cupti_unhold_captures();
 	CHECK((mock_page.cupti_state) == (WT_CUPTI_ARMED), "all is as it was");
 	launches(3);
-	CHECK(wt_cupti_rest(WT_REASON_BUDGET, 31000), "else it does");
+	CHECK(wt_cupti_rest(WT_REASON_BUDGET, 31000, &since_ns), "else it does");
 	CHECK((mock_page.cupti_state) == (WT_CUPTI_RESTING), "and says so");
 	CHECK(mock_capture == WT_CAPTURE_HOOKS_ONLY && mock_reason == WT_REASON_BUDGET &&
 	              mock_detail == 31000,
@@ -477,7 +479,7 @@ static bool rests_well(void)
 	CHECK((app.others) == (1), "and of the runtime");
 	CHECK((app.requested) == (app.completed), "every buffer came back");
 	CHECK(!mock.kinds && !calls_on(), "then nothing is on again");
-	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1), "once is enough");
+	CHECK(!wt_cupti_rest(WT_REASON_BUDGET, 1, &since_ns), "once is enough");
 	fflush(stdout);
 	return good;
 }

@@ -310,7 +310,9 @@ static bool is_failing(void)
 /* Writing fails in the middle of a transaction, later it works again. */
 static void test_full(void)
 {
-	struct rlimit tight = {200000, RLIM_INFINITY}, loose = {RLIM_INFINITY, RLIM_INFINITY};
+	struct rlimit tight = {0, RLIM_INFINITY}, loose = {RLIM_INFINITY, RLIM_INFINITY};
+	char journal[1100];
+	struct stat status;
 	struct synth s;
 	pid_t daemon;
 
@@ -319,6 +321,10 @@ static void test_full(void)
 	daemon = synth_daemon(folder, "0.3");
 	produce(&s, 200);
 	ok(is_taken(&s), "taken");
+	ok(synth_run_file(folder, file), "a run file");
+	snprintf(journal, sizeof(journal), "%s-wal", file);
+	ok(!stat(journal, &status), "and its journal");
+	tight.rlim_cur = (rlim_t)status.st_size + 8192;
 	ok(prlimit(daemon, RLIMIT_FSIZE, &tight, NULL) == 0, "files may not grow any more");
 	produce(&s, 4000);
 	for (int i = 0; i < 3000 && !is_failing(); i++)

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ledger_facts.h"
-#include "cli/rates.h"
-#include "cli/report_sql.h"
+#include "daemon/ledger_facts.h"
 #include "schema/wt_api.h"
+#include "schema/wt_db.h"
 
 struct fact {
 	int64_t process_id;
@@ -26,12 +25,6 @@ struct group {
 	enum wt_fact_kind kind;
 };
 
-struct graph_launch {
-	int64_t process_id;
-	int64_t seq;
-	struct wt_fact_call call;
-};
-
 struct process {
 	int64_t process_id;
 	int64_t first_launch_ns;
@@ -44,7 +37,7 @@ struct wt_facts {
 	struct wt_interval *intervals;
 	struct group *groups;
 	size_t group_count;
-	struct graph_launch *graph_launches;
+	struct wt_fact_graph_launch *graph_launches;
 	size_t graph_launch_count;
 };
 
@@ -64,7 +57,7 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
 #define WITH_CAPTURES                                                                              \
 	"WITH capture AS MATERIALIZED (SELECT process_id, tid, api, entry_ns AS from_ns,"          \
 	" lead(return_ns) OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS to_ns"          \
-	" FROM api_call WHERE api BETWEEN 70 AND 77)"
+	" FROM api_call WHERE api BETWEEN 70 AND 77 AND call_id >= ?4)"
 #define WAS_CAPTURED                                                                               \
 	"(c.flags & 4 OR (c.flags & 8 AND EXISTS (SELECT 1 FROM capture x WHERE x.api < 76"        \
 	" AND x.process_id = c.process_id AND x.tid = c.tid AND x.from_ns <= c.entry_ns"           \
@@ -79,21 +72,24 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
  */
 static const char facts_sql[] = WITH_CAPTURES
         "SELECT 0, 0, device_id, start_ns, end_ns FROM copy"
-        " WHERE device_id IS NOT NULL AND end_ns > start_ns"
+        " WHERE copy_id >= ?2 AND device_id IS NOT NULL AND end_ns > start_ns"
         " UNION ALL SELECT CASE a.class WHEN 4 THEN 3 WHEN 7 THEN 4 WHEN 5 THEN 5"
         "  ELSE iif(c.api < 130, 1, 4) END, c.process_id,"
         " CASE WHEN a.class = 8 AND c.api < 130 THEN 0"
         "  WHEN a.class = 5 AND c.handle BETWEEN 0 AND 2 THEN ~(c.thread32 * 4 + c.handle)"
         "  WHEN a.class = 5 THEN c.handle ELSE c.thread32 END,"
         " c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-        " FROM api_call c JOIN api a USING (api) WHERE a.class IN (4, 7, 8)"
-        " OR (a.class = 5 AND c.result = 0 AND NOT " WAS_CAPTURED ")"
-        " UNION ALL SELECT 2, process_id, thread32, entry_ns, return_ns FROM launch_call"
-        " WHERE flags & 128 AND return_ns > entry_ns"
+        " FROM api_call c JOIN api a USING (api) WHERE c.call_id >= ?1 AND (a.class IN (4, 7, 8)"
+        " OR (a.class = 5 AND c.result = 0 AND NOT " WAS_CAPTURED "))"
         " UNION ALL SELECT iif(type IN (1, 262144, 327680), 1, 2), process_id,"
         " iif(type IN (1, 262144, 327680), 0, thread32), start_ns, end_ns FROM overhead"
-        " WHERE type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns";
+        " WHERE overhead_id >= ?3"
+        " AND type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > start_ns";
 
+/* What --profile does, where it was asked for. */
+static const char profiled_sql[] =
+        "SELECT 2, process_id, thread32, entry_ns, return_ns FROM launch_call"
+        " WHERE flags & 128 AND return_ns > entry_ns";
 /*
  * Launches that went well, not into a graph, and have no kernel with a time; graph launches of
  * processes that lost kernels. Asked for only where something is lost. The key is that of the stream, the
@@ -127,6 +123,19 @@ static const char lost_sql[] = WITH_CAPTURES
         "  FROM api_call c JOIN api a USING (api) JOIN loss USING (process_id)"
         "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";
 
+/* The same where nothing is lost but launches whose kernels may come yet, or never: of each process the last ones. */
+static const char open_sql[] = WITH_CAPTURES
+        ", open AS MATERIALIZED (SELECT process_id, link_low_seq, link_low_exec FROM proc"
+        "  JOIN loss USING (process_id) WHERE launches_in_flight > 0)"
+        "SELECT 7, c.process_id,"
+        " iif(c.stream BETWEEN 0 AND 2, ~(c.thread32 * 4 + c.stream), c.stream), c.entry_ns,"
+        " c.return_ns FROM open o CROSS JOIN launch_call c ON c.process_id = o.process_id"
+        " AND c.seq >= o.link_low_seq"
+        " LEFT JOIN (SELECT process_id, launch_seq FROM kernel_exec WHERE exec_id >="
+        "   (SELECT min(link_low_exec) FROM open) AND graph_id IS NULL AND launch_seq IS NOT NULL"
+        "   AND start_ns IS NOT NULL) e ON e.process_id = c.process_id AND e.launch_seq = c.seq"
+        " WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED;
+
 /*
  * Calls after which a kernel of before has surely ended: waits for a stream (3; the key is the
  * stream's), and for the context of a process that has only one (7). Not waits for events, which may
@@ -136,7 +145,7 @@ static const char waits_sql[] =
         "SELECT iif(api IN (41, 42), 3, 7), process_id, CASE WHEN api IN (40, 50) THEN 0"
         "  WHEN handle BETWEEN 0 AND 2 THEN ~(thread32 * 4 + handle) ELSE handle END,"
         " entry_ns, return_ns FROM api_call c"
-        " WHERE result = 0 AND (api IN (41, 42) OR (api IN (40, 50) AND"
+        " WHERE call_id >= ?1 AND result = 0 AND (api IN (41, 42) OR (api IN (40, 50) AND"
         "  (SELECT count(*) FROM main.context x WHERE x.process_id = c.process_id) <= 1))";
 
 static const char processes_sql[] =
@@ -147,7 +156,8 @@ static const char processes_sql[] =
 
 static const char graphs_sql[] =
         "SELECT c.process_id, c.seq, c.entry_ns, c.return_ns, c.handle, c.thread32, c.api"
-        " FROM api_call c JOIN api a USING (api) WHERE a.class = 2 AND c.seq IS NOT NULL"
+        " FROM api_call c JOIN api a USING (api)"
+        " WHERE c.call_id >= ?1 AND a.class = 2 AND c.seq IS NOT NULL"
         " ORDER BY c.process_id, c.seq";
 
 static int compare_i64(int64_t a, int64_t b)
@@ -204,14 +214,25 @@ static int add_fact(struct fact_list *list, const struct fact *fact)
 	return rc;
 }
 
-static int read_facts(sqlite3 *db, const char *sql, struct fact_list *list)
+/* Parameters are those of the statements that have them: 1 to 4. */
+static void bind_from(sqlite3_stmt *s, const struct wt_facts_from *from)
+{
+	const int64_t ids[] = {from->call_id, from->copy_id, from->overhead_id, from->capture_id};
+
+	for (int i = 0; i < (int)(sizeof(ids) / sizeof(ids[0])); i++)
+		sqlite3_bind_int64(s, i + 1, ids[i]);
+}
+
+static int read_facts(sqlite3 *db, const char *sql, const struct wt_facts_from *from,
+                      struct fact_list *list)
 {
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, sql, &s);
+	int rc = wt_db_prepare(db, sql, &s);
 
 	if (rc)
 		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
+	bind_from(s, from);
+	while ((rc = wt_db_step(s)) > 0) {
 		struct fact fact = {
 		        .kind = (enum wt_fact_kind)sqlite3_column_int(s, 0),
 		        .process_id = sqlite3_column_int64(s, 1),
@@ -282,25 +303,37 @@ static void set_lost_span(struct fact *lost, const struct fact_list *waits, int6
 	lost->key = 0;
 }
 
-static int read_lost(sqlite3 *db, int64_t clock_error_ns, struct fact_list *list)
+static const struct wt_facts_from everything = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
+
+/* Which launches: 0 or -errno, and none where nothing is lost. */
+static int read_lost_calls(sqlite3 *db, const struct wt_facts_from *from, struct fact_list *list)
 {
-	struct fact_list waits = {0};
-	size_t first = list->count;
 	char sql[sizeof(lost_sql) + sizeof(PROFILED)];
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, any_lost_sql, &s);
+	int rc = wt_db_prepare(db, any_lost_sql, &s);
 
 	if (rc)
 		return rc;
-	rc = wt_report_step(s);
+	rc = wt_db_step(s);
 	sqlite3_finalize(s);
-	snprintf(sql, sizeof(sql), lost_sql,
-	         wt_run_has_table(db, "profile_count") ? PROFILED : "0");
-	if (rc > 0)
-		rc = read_facts(db, sql, list);
+	if (rc <= 0)
+		return rc;
+	if (from != &everything)
+		return read_facts(db, open_sql, from, list);
+	snprintf(sql, sizeof(sql), lost_sql, wt_db_has_table(db, "profile_count") ? PROFILED : "0");
+	return read_facts(db, sql, from, list);
+}
+
+static int read_lost(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                     struct fact_list *list)
+{
+	struct fact_list waits = {0};
+	size_t first = list->count;
+	int rc = read_lost_calls(db, from, list);
+
 	if (rc || list->count == first)
 		return rc;
-	rc = read_facts(db, waits_sql, &waits);
+	rc = read_facts(db, waits_sql, from, &waits);
 	if (!rc && waits.count) {
 		qsort(waits.at, waits.count, sizeof(*waits.at), by_group);
 		set_first_ends(waits.at, waits.count);
@@ -343,16 +376,18 @@ static int make_groups(struct wt_facts *facts, const struct fact *all, size_t co
 	return 0;
 }
 
-static int read_graph_launches(sqlite3 *db, struct wt_facts *facts)
+static int read_graph_launches(sqlite3 *db, const struct wt_facts_from *from,
+                               struct wt_facts *facts)
 {
 	size_t capacity = 0;
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, graphs_sql, &s);
+	int rc = wt_db_prepare(db, graphs_sql, &s);
 
 	if (rc)
 		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
-		struct graph_launch launch = {
+	sqlite3_bind_int64(s, 1, from->call_id);
+	while ((rc = wt_db_step(s)) > 0) {
+		struct wt_fact_graph_launch launch = {
 		        .process_id = sqlite3_column_int64(s, 0),
 		        .seq = sqlite3_column_int64(s, 1),
 		        .call = {.entry_ns = sqlite3_column_int64(s, 2),
@@ -375,11 +410,11 @@ static int read_processes(sqlite3 *db, struct wt_facts *facts)
 {
 	size_t capacity = 0;
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db, processes_sql, &s);
+	int rc = wt_db_prepare(db, processes_sql, &s);
 
 	if (rc)
 		return rc;
-	while ((rc = wt_report_step(s)) > 0) {
+	while ((rc = wt_db_step(s)) > 0) {
 		struct process process = {.process_id = sqlite3_column_int64(s, 0),
 		                          .first_launch_ns = sqlite3_column_int64(s, 1),
 		                          .has_devices = sqlite3_column_int64(s, 2) > 1};
@@ -426,21 +461,24 @@ bool wt_facts_has_devices(const struct wt_facts *facts, int64_t process_id)
 	return process && process->has_devices;
 }
 
-int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_facts)
+static int load(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                struct wt_facts **ret_facts)
 {
 	struct wt_facts *facts = calloc(1, sizeof(*facts));
 	struct fact_list list = {0};
-	int rc = facts ? read_facts(db, facts_sql, &list) : -ENOMEM;
+	int rc = facts ? read_facts(db, facts_sql, from, &list) : -ENOMEM;
 
+	if (!rc && from == &everything)
+		rc = read_facts(db, profiled_sql, from, &list);
 	if (!rc)
-		rc = read_lost(db, clock_error_ns, &list);
+		rc = read_lost(db, clock_error_ns, from, &list);
 	if (!rc && list.count)
 		qsort(list.at, list.count, sizeof(*list.at), by_group);
 	if (!rc)
 		rc = make_groups(facts, list.at, list.count);
 	free(list.at);
 	if (!rc)
-		rc = read_graph_launches(db, facts);
+		rc = read_graph_launches(db, from, facts);
 	if (!rc)
 		rc = read_processes(db, facts);
 	if (rc) {
@@ -449,6 +487,17 @@ int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_fac
 	}
 	*ret_facts = facts;
 	return rc;
+}
+
+int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_facts)
+{
+	return load(db, clock_error_ns, &everything, ret_facts);
+}
+
+int wt_facts_load_from(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                       struct wt_facts **ret_facts)
+{
+	return load(db, clock_error_ns, from, ret_facts);
 }
 
 void wt_facts_free(struct wt_facts *facts)
@@ -490,7 +539,7 @@ bool wt_facts_graph_launch(const struct wt_facts *facts, int64_t process_id, int
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct graph_launch *launch = &facts->graph_launches[middle];
+		const struct wt_fact_graph_launch *launch = &facts->graph_launches[middle];
 		int order = launch->process_id != process_id
 		                    ? compare_i64(launch->process_id, process_id)
 		                    : compare_i64(launch->seq, seq);
@@ -505,4 +554,42 @@ bool wt_facts_graph_launch(const struct wt_facts *facts, int64_t process_id, int
 			high = middle;
 	}
 	return false;
+}
+
+int wt_facts_each(const struct wt_facts *facts, enum wt_fact_kind kind,
+                  int (*tell)(void *arg, int64_t process_id, uint64_t key,
+                              const struct wt_intervals *set),
+                  void *arg)
+{
+	for (size_t i = 0; i < facts->group_count; i++) {
+		const struct group *group = &facts->groups[i];
+		const struct wt_intervals set = {facts->intervals + group->first, group->count};
+		int rc = group->kind == kind ? tell(arg, group->process_id, group->key, &set) : 0;
+
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+const struct wt_fact_graph_launch *wt_facts_graph_launches(const struct wt_facts *facts,
+                                                           size_t *ret_count)
+{
+	*ret_count = facts->graph_launch_count;
+	return facts->graph_launches;
+}
+
+uint64_t wt_facts_basis(const struct wt_facts *facts)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (size_t i = 0; i < facts->process_count; i++) {
+		const struct process *p = &facts->processes[i];
+		const uint64_t words[] = {(uint64_t)p->process_id, (uint64_t)p->first_launch_ns,
+		                          p->has_devices};
+
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			hash = (hash ^ words[k]) * UINT64_C(1099511628211);
+	}
+	return hash;
 }

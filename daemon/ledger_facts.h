@@ -35,6 +35,11 @@ struct wt_fact_call {
 	int32_t api; /* api.api */
 };
 
+struct wt_fact_graph_launch {
+	int64_t process_id, seq;
+	struct wt_fact_call call;
+};
+
 struct wt_facts;
 
 /*
@@ -51,6 +56,17 @@ static inline uint64_t wt_fact_stream_key(uint64_t handle, uint32_t thread32)
  * *ret_facts is NULL on failure.
  */
 int wt_facts_load(sqlite3 *db, int64_t clock_error_ns, struct wt_facts **ret_facts);
+
+/* Rows from these ids on; of captures too, which later calls may be in. */
+struct wt_facts_from {
+	int64_t call_id, copy_id, overhead_id, capture_id;
+};
+/*
+ * The same of those rows alone, in a run that profiled nothing, and of which nothing is lost but kernels of
+ * launches that are open: all of their rows come later.
+ */
+int wt_facts_load_from(sqlite3 *db, int64_t clock_error_ns, const struct wt_facts_from *from,
+                       struct wt_facts **ret_facts);
 void wt_facts_free(struct wt_facts *facts); /* NULL is fine */
 
 /* Borrowed, good until the facts are freed. Empty where nothing is known. */
@@ -66,5 +82,18 @@ bool wt_facts_has_devices(const struct wt_facts *facts, int64_t process_id);
 /* The graph launch `seq` of a process. False: not known. */
 bool wt_facts_graph_launch(const struct wt_facts *facts, int64_t process_id, int64_t seq,
                            struct wt_fact_call *ret_call);
+
+/* All sets of a kind. Stops at what is not 0, and returns that. */
+int wt_facts_each(const struct wt_facts *facts, enum wt_fact_kind kind,
+                  int (*tell)(void *arg, int64_t process_id, uint64_t key,
+                              const struct wt_intervals *set),
+                  void *arg);
+
+/* All graph launches that were read, by process and seq. */
+const struct wt_fact_graph_launch *wt_facts_graph_launches(const struct wt_facts *facts,
+                                                           size_t *ret_count);
+
+/* Differs where what is known of the processes as a whole does. */
+uint64_t wt_facts_basis(const struct wt_facts *facts);
 
 #endif /* WT_CLI_LEDGER_FACTS_H */
