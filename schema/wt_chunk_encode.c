@@ -445,8 +445,8 @@ static size_t put_chunk(struct wt_chunk_builder *b)
 {
 	const struct chunk_layout *layout = b->layout;
 	unsigned sections = layout->groups + layout->table.column_count;
-	uint8_t directory[CHUNK_SECTIONS * VARINT_BYTES],
-	        *body = b->blob + CHUNK_HEAD_BYTES + sizeof(directory);
+	uint8_t directory[CHUNK_SECTIONS * VARINT_BYTES] = {0},
+	                                   *body = b->blob + CHUNK_HEAD_BYTES + sizeof(directory);
 	size_t directory_bytes = 0, body_bytes = 0;
 	uLong crc;
 

@@ -228,10 +228,9 @@ void wt_rows_take_plan(const struct wt_chunk_table *shape, const char *plan, int
                        sqlite3_value **values, uint32_t *ret_columns,
                        struct rows_filter *ret_filter)
 {
-	struct rows_filter f;
+	struct rows_filter f = {0};
 	char *at;
 
-	memset(&f, 0, sizeof(f)); /* filters are compared as bytes */
 	f.id_low = f.start_low = f.end_low = INT64_MIN;
 	f.id_high = f.start_high = f.end_high = INT64_MAX;
 	*ret_columns = (uint32_t)strtoul(plan, &at, 16);

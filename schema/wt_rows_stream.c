@@ -408,18 +408,25 @@ void wt_rows_end_streams(struct rows_table *table, struct rows_cursor *cursor)
 	cursor->stream_count = 0;
 }
 
+/* Do both leave the same chunks, whatever the ids? */
+static bool are_alike(const struct rows_filter *a, const struct rows_filter *b)
+{
+	return a->start_low == b->start_low && a->start_high == b->start_high &&
+	       a->end_low == b->end_low && a->end_high == b->end_high &&
+	       a->has_times == b->has_times && a->has_config == b->has_config &&
+	       a->config_id == b->config_id;
+}
+
 /* May the streams go on from where they are? Else they are opened anew, or looked for from nowhere. */
 static void keep_streams(struct rows_table *table, struct rows_cursor *cursor,
                          const struct rows_filter *filter)
 {
-	struct rows_filter old = cursor->filter;
+	const struct rows_filter *old = &cursor->filter;
 
-	if (cursor->generation != table->generation || old.has_process != filter->has_process ||
-	    old.process_id != filter->process_id)
+	if (cursor->generation != table->generation || old->has_process != filter->has_process ||
+	    old->process_id != filter->process_id)
 		wt_rows_end_streams(table, cursor);
-	old.id_low = filter->id_low;
-	old.id_high = filter->id_high;
-	if (memcmp(&old, filter, sizeof(old)))
+	if (!are_alike(old, filter))
 		for (size_t i = 0; i < cursor->stream_count; i++)
 			cursor->streams[i].is_placed = false;
 	cursor->generation = table->generation;

@@ -72,12 +72,13 @@ static int attach_chunks(sqlite3 *db, void (*told)(void *arg, const struct wt_ro
 	return code;
 }
 
-/* In a transaction the file stays as it is. */
+/* To a reader in a transaction the file stays as it is. */
 static bool may_have_chunks(sqlite3 *db)
 {
 	if (wt_db_int(db, "PRAGMA main.user_version", 0) < 5 || !has_table(db, "chunk"))
 		return false;
-	return sqlite3_get_autocommit(db) || wt_db_int(db, "SELECT 1 FROM main.chunk LIMIT 1", 0);
+	return sqlite3_get_autocommit(db) || !sqlite3_db_readonly(db, "main") ||
+	       wt_db_int(db, "SELECT 1 FROM main.chunk LIMIT 1", 0);
 }
 
 int wt_rows_attach(sqlite3 *db, void (*told)(void *arg, const struct wt_rows_damage *damage),

@@ -70,11 +70,12 @@ END
 answer() { # FOLDER: all answers into FOLDER/answers
   (cd "$1" && questions | while read -r words; do
     echo "=== $words"
-    case $words in
-    check*) "$wavetap" check ./run.db ;;
-    # shellcheck disable=SC2086 # words of a command
-    *) "$wavetap" $words -r ./run.db ;;
-    esac
+    if [ "$words" = check ]; then
+      "$wavetap" check ./run.db
+    else
+      # shellcheck disable=SC2086 # words of a command
+      "$wavetap" $words -r ./run.db
+    fi
     echo "=== $?"
   done) >"$1/answers" 2>&1 </dev/null
 }
@@ -90,6 +91,7 @@ is_same() {
   ok "$name: answers ($(grep -c '^=== 0' "$work/$name/plain/answers") of $(grep -c '^=== [0-9]' "$work/$name/plain/answers"))" \
     test "$(wc -l <"$work/$name/plain/answers")" -gt 500
   ok "$name: sound" grep -q ' sound' "$work/$name/plain/answers"
+  sed -n '/^=== check/,$p' "$work/$name/plain/answers" | sed 's/^/# /'
   for how in "$@"; do
     mkdir "$work/$name/$how"
     cp "$work/$name/plain/run.db" "$work/$name/$how/run.db"

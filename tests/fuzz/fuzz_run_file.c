@@ -2,7 +2,7 @@
  * fuzz_run_file.c - run files that are damaged, foreign or hostile, and every reader of them.
  *
  * The first byte chooses the readers. With its highest bit the rest is the file itself; else a
- * sound run file is changed: pieces of "1 offset length bytes" overwrite it, pieces of
+ * sound run file (with 0x40 one whose rows are packed) is changed: pieces of "1 offset length bytes" overwrite it, pieces of
  * "0 length text" are SQL. What SQLite itself does with bad pages is its own matter; that our
  * code takes any value, type and absence in a table is what counts here.
  */
@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "schema/wt_db.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/pack_rows.h"
 
 #define SQL_STEPS_MAX 20000 /* in thousands of virtual machine steps: hostile views do not end */
 #define FILE_BYTES_MAX 400000
@@ -21,8 +23,13 @@
 int wt_program_main(int argc, char **argv);
 int make_run_main(int argc, char **argv);
 
-static uint8_t *sound, *file;
-static size_t sound_bytes;
+struct sound {
+	uint8_t *bytes;
+	size_t count;
+};
+
+static struct sound sound_files[2]; /* the other one is packed */
+static uint8_t *file;
 static char path[200], out_path[200];
 static int steps;
 
@@ -41,24 +48,25 @@ static int watch_connection(sqlite3 *db, char **error, const void *api)
 	return SQLITE_OK;
 }
 
-static void make_sound(void)
+static void make_sound(struct sound *sound, bool is_packed)
 {
 	const char *argv[] = {"make_run", path, "pair", "fuzz", "1000000000000", NULL};
 	sqlite3 *db = NULL;
 	FILE *in;
 
+	unlink(path);
 	fuzz_check(make_run_main(5, (char **)argv) == 0, "a run file is made");
 	fuzz_check(sqlite3_open(path, &db) == SQLITE_OK &&
 	                   sqlite3_exec(db,
 	                                "PRAGMA journal_mode=DELETE; PRAGMA page_size=512; VACUUM",
 	                                NULL, NULL, NULL) == SQLITE_OK,
 	           "it is made small");
+	fuzz_check(!is_packed || pack_rows(db, 0) > 0, "it is packed");
 	sqlite3_close(db);
-	sound = malloc(FILE_BYTES_MAX);
-	file = malloc(FILE_BYTES_MAX);
+	sound->bytes = malloc(FILE_BYTES_MAX);
 	in = fopen(path, "r");
-	sound_bytes = in ? fread(sound, 1, FILE_BYTES_MAX, in) : 0;
-	fuzz_check(sound_bytes > 512 && sound_bytes < FILE_BYTES_MAX, "it can be read");
+	sound->count = in ? fread(sound->bytes, 1, FILE_BYTES_MAX, in) : 0;
+	fuzz_check(sound->count > 512 && sound->count < FILE_BYTES_MAX, "it can be read");
 	fclose(in);
 }
 
@@ -70,7 +78,9 @@ static void start(void)
 	mkdir(path, 0700);
 	snprintf(path, sizeof(path), "%s/data/runs/19700101-001640-aaaaaaaa.db", folder);
 	snprintf(out_path, sizeof(out_path), "%s/out.db", folder);
-	make_sound();
+	file = malloc(FILE_BYTES_MAX);
+	make_sound(&sound_files[0], false);
+	make_sound(&sound_files[1], true);
 	sqlite3_auto_extension((void (*)(void))watch_connection);
 }
 
@@ -90,20 +100,20 @@ static void run_sql(const uint8_t *text, size_t bytes)
 	sqlite3_close(db);
 }
 
-static void change(struct fuzz_input *input)
+static void change(struct fuzz_input *input, const struct sound *sound)
 {
 	bool is_patched = false;
 	const uint8_t *bytes;
 	size_t count;
 
-	memcpy(file, sound, sound_bytes);
-	fuzz_write(path, file, sound_bytes);
+	memcpy(file, sound->bytes, sound->count);
+	fuzz_write(path, file, sound->count);
 	while (input->left) {
 		if (fuzz_integer(input, 1) & 1) {
-			size_t at = fuzz_integer(input, 3) % sound_bytes;
+			size_t at = fuzz_integer(input, 3) % sound->count;
 
 			bytes = fuzz_some(input, fuzz_integer(input, 1), &count);
-			count = count < sound_bytes - at ? count : sound_bytes - at;
+			count = count < sound->count - at ? count : sound->count - at;
 			memcpy(file + at, bytes, count);
 			is_patched = true;
 		} else {
@@ -113,7 +123,7 @@ static void change(struct fuzz_input *input)
 	}
 	/* Bytes and SQL exclude each other: the statements went to the sound file. */
 	if (is_patched)
-		fuzz_write(path, file, sound_bytes);
+		fuzz_write(path, file, sound->count);
 }
 
 static void read_by(const char *a, const char *b, const char *c, const char *d, const char *e)
@@ -134,12 +144,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input input = {data, size};
 	unsigned how = (unsigned)fuzz_integer(&input, 1);
 
-	if (!sound)
+	if (!file)
 		start();
 	if (how & 0x80)
 		fuzz_write(path, input.at, input.left);
 	else
-		change(&input);
+		change(&input, &sound_files[how >> 6 & 1]);
 	switch (how & 15) {
 	case 0:
 		read_by("top", NULL, NULL, NULL, NULL);

@@ -4,6 +4,7 @@
 # A further target: fuzz_NAME.c, its three lines below, its name in fuzz_targets, and a folder
 # corpus/NAME (a finding's input goes to regress/NAME).
 fuzz_targets = \
+	tests/fuzz/fuzz_chunk \
 	tests/fuzz/fuzz_control \
 	tests/fuzz/fuzz_kernel_name \
 	tests/fuzz/fuzz_options \
@@ -37,6 +38,9 @@ tests_fuzz_libfuzzdaemon_a_CFLAGS = $(fuzz_cflags)
 fuzz_daemon_libs = tests/fuzz/libfuzzdaemon.a tests/fuzz/libfuzzdriver.a $(wavetapd_LDADD)
 fuzz_cli_libs = tests/fuzz/libfuzzcli.a tests/fuzz/libfuzzdriver.a $(wavetap_LDADD)
 
+tests_fuzz_fuzz_chunk_SOURCES = tests/fuzz/fuzz_chunk.c
+tests_fuzz_fuzz_chunk_LDADD = tests/fuzz/libfuzzdriver.a libwtschema.a $(ZLIB_LIBS) -lm
+tests_fuzz_fuzz_chunk_LDFLAGS = $(fuzz_ldflags)
 tests_fuzz_fuzz_control_SOURCES = tests/fuzz/fuzz_control.c
 tests_fuzz_fuzz_control_LDADD = $(fuzz_daemon_libs)
 tests_fuzz_fuzz_control_LDFLAGS = $(fuzz_ldflags)
@@ -50,7 +54,8 @@ tests_fuzz_fuzz_recording_SOURCES = tests/fuzz/fuzz_recording.c tests/unit/recor
 	tests/unit/recording_case.h
 tests_fuzz_fuzz_recording_LDADD = tests/fuzz/libfuzzdriver.a $(wt_store_libs) $(SQLITE_LIBS) -lm
 tests_fuzz_fuzz_recording_LDFLAGS = $(fuzz_ldflags)
-tests_fuzz_fuzz_run_file_SOURCES = tests/fuzz/fuzz_run_file.c tests/unit/make_run.c
+tests_fuzz_fuzz_run_file_SOURCES = tests/fuzz/fuzz_run_file.c tests/unit/make_run.c \
+	tests/unit/pack_rows.c tests/unit/pack_rows.h
 tests_fuzz_fuzz_run_file_CPPFLAGS = $(AM_CPPFLAGS) -Dmain=make_run_main
 tests_fuzz_fuzz_run_file_CFLAGS = $(fuzz_cflags)
 tests_fuzz_fuzz_run_file_LDADD = $(fuzz_cli_libs)

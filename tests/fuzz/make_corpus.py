@@ -226,6 +226,21 @@ with open(data, "rb") as recorded:
 put("recording", "whole", b"\x02" + recording[:4000])
 put("recording", "cut", b"\x00" + recording[:200])
 
+put("run_file", "packed", b"\x46" + sql("UPDATE chunk SET data=substr(data,1,40) WHERE chunk_id=1"))
+put("run_file", "packed-lies", b"\x44" + sql("UPDATE chunk SET first_id=first_id-5,last_id=9223372036854775807",
+    "UPDATE chunk SET row_count=-1 WHERE kind=2"))
+put("run_file", "packed-kinds", b"\x48" + sql("UPDATE chunk SET kind=1+kind%4", "UPDATE chunk SET device_id=NULL"))
+put("run_file", "packed-twice", b"\x47" + sql(
+    "INSERT INTO chunk SELECT chunk_id+9,kind,process_id,device_id,first_id,last_id,row_count,start_ns,end_ns,configs,data "
+    "FROM chunk"))
+put("run_file", "packed-times", b"\x4b" + sql("UPDATE chunk SET start_ns=NULL,end_ns=5", "UPDATE chunk SET configs=x'80'"))
+
+# ---- chunk: rows that are packed, then changed with a checksum that holds; a chunk as it is
+for kind in range(4):
+    put("chunk", "rows-%d" % kind, bytes([kind, 40]) + bytes(range(1, 120)) + b"\x09\0\3\x0c\0\1\x20\0\xff")
+put("chunk", "raw", b"\5\1\1\1\0\0\0\0\0" + bytes(18))
+put("chunk", "sealed", b"\x0c\1\1\1\0\0\0\0\0\1" + bytes([3] * 15) + bytes(range(60)))
+
 # ---- samples: columns with a sound head, and a chunk as it lies in a run file
 put("samples", "columns", b"\0\7\x04" + bytes([0, 0, 0, 1, 0, 3, 2, 0, 1, 1]) + bytes(range(200)))
 put("samples", "chunk", b"\1\1\1\1" + bytes([4, 4, 4, 0, 0, 0, 0, 0, 0, 0]) + zlib.compress(bytes(44)))

@@ -438,10 +438,10 @@ static void test_lies(const char *path)
 	        "UPDATE chunk SET kind = 1 + kind % 4",
 	        "UPDATE chunk SET data = x''",
 	        "UPDATE chunk SET configs = x'ffffff'",
-	        "INSERT INTO chunk SELECT chunk_id + 1000, kind, process_id, device_id, first_id, "
-	        "last_id, row_count, start_ns, end_ns, configs, data FROM chunk",
-	        "UPDATE chunk SET data = (SELECT data FROM chunk c WHERE c.chunk_id = "
-	        "1 + chunk.chunk_id % 3)",
+	        ("INSERT INTO chunk SELECT chunk_id + 1000, kind, process_id, device_id, first_id, "
+	         "last_id, row_count, start_ns, end_ns, configs, data FROM chunk"),
+	        ("UPDATE chunk SET data = (SELECT data FROM chunk c WHERE c.chunk_id = "
+	         "1 + chunk.chunk_id % 3)"),
 	};
 	int64_t ended = 0;
 
