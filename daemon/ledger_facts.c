@@ -57,7 +57,7 @@ _Static_assert(WT_FACT_COPY == 0 && WT_FACT_LOAD == 1 && WT_FACT_PROFILER == 2 &
 #define WITH_CAPTURES                                                                              \
 	"WITH capture AS MATERIALIZED (SELECT process_id, tid, api, entry_ns AS from_ns,"          \
 	" lead(return_ns) OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS to_ns"          \
-	" FROM api_call WHERE api BETWEEN 70 AND 77 AND call_id >= ?4)"
+	" FROM call_row WHERE api BETWEEN 70 AND 77 AND call_id >= ?4)"
 #define WAS_CAPTURED                                                                               \
 	"(c.flags & 4 OR (c.flags & 8 AND EXISTS (SELECT 1 FROM capture x WHERE x.api < 76"        \
 	" AND x.process_id = c.process_id AND x.tid = c.tid AND x.from_ns <= c.entry_ns"           \
@@ -79,7 +79,7 @@ static const char facts_sql[] = WITH_CAPTURES
         "  WHEN a.class = 5 AND c.handle BETWEEN 0 AND 2 THEN ~(c.thread32 * 4 + c.handle)"
         "  WHEN a.class = 5 THEN c.handle ELSE c.thread32 END,"
         " c.entry_ns, max(c.return_ns, c.entry_ns + 1)"
-        " FROM api_call c JOIN api a USING (api) WHERE c.call_id >= ?1 AND (a.class IN (4, 7, 8)"
+        " FROM call_row c JOIN api a USING (api) WHERE c.call_id >= ?1 AND (a.class IN (4, 7, 8)"
         " OR (a.class = 5 AND c.result = 0 AND NOT " WAS_CAPTURED "))"
         " UNION ALL SELECT iif(type IN (1, 262144, 327680), 1, 2), process_id,"
         " iif(type IN (1, 262144, 327680), 0, thread32), start_ns, end_ns FROM overhead"
@@ -88,7 +88,7 @@ static const char facts_sql[] = WITH_CAPTURES
 
 /* What --profile does, where it was asked for. */
 static const char profiled_sql[] =
-        "SELECT 2, process_id, thread32, entry_ns, return_ns FROM launch_call"
+        "SELECT 2, process_id, thread32, entry_ns, return_ns FROM launch_row"
         " WHERE flags & 128 AND return_ns > entry_ns";
 /*
  * Launches that went well, not into a graph, and have no kernel with a time; graph launches of
@@ -111,8 +111,8 @@ static const char lost_sql[] = WITH_CAPTURES
         "SELECT iif(is_profiled, 6, 7), process_id,"
         " iif(stream BETWEEN 0 AND 2, ~(thread32 * 4 + stream), stream), entry_ns, return_ns FROM"
         " (SELECT c.process_id, c.stream, c.thread32, c.entry_ns, c.return_ns,"
-        "   o.start_ns IS NOT NULL AS is_profiled FROM launch_call c"
-        "  LEFT JOIN (SELECT process_id, launch_seq FROM main.kernel_exec"
+        "   o.start_ns IS NOT NULL AS is_profiled FROM launch_row c"
+        "  LEFT JOIN (SELECT process_id, launch_seq FROM kernel_row"
         "   WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
         "  ON e.process_id = c.process_id AND e.launch_seq = c.seq"
         "  LEFT JOIN (SELECT DISTINCT process_id, thread32, start_ns FROM overhead"
@@ -120,7 +120,7 @@ static const char lost_sql[] = WITH_CAPTURES
         "   AND o.thread32 = c.thread32 AND o.start_ns = c.return_ns"
         "  WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED
         " UNION ALL SELECT c.process_id, c.handle, c.thread32, c.entry_ns, c.return_ns, 0"
-        "  FROM api_call c JOIN api a USING (api) JOIN loss USING (process_id)"
+        "  FROM call_row c JOIN api a USING (api) JOIN loss USING (process_id)"
         "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";
 
 /* The same where nothing is lost but launches whose kernels may come yet, or never: of each process the last ones. */
@@ -129,9 +129,9 @@ static const char open_sql[] = WITH_CAPTURES
         "  JOIN loss USING (process_id) WHERE launches_in_flight > 0)"
         "SELECT 7, c.process_id,"
         " iif(c.stream BETWEEN 0 AND 2, ~(c.thread32 * 4 + c.stream), c.stream), c.entry_ns,"
-        " c.return_ns FROM open o CROSS JOIN launch_call c ON c.process_id = o.process_id"
+        " c.return_ns FROM open o CROSS JOIN launch_row c ON c.process_id = o.process_id"
         " AND c.seq >= o.link_low_seq"
-        " LEFT JOIN (SELECT process_id, launch_seq FROM kernel_exec WHERE exec_id >="
+        " LEFT JOIN (SELECT process_id, launch_seq FROM kernel_row WHERE exec_id >="
         "   (SELECT min(link_low_exec) FROM open) AND graph_id IS NULL AND launch_seq IS NOT NULL"
         "   AND start_ns IS NOT NULL) e ON e.process_id = c.process_id AND e.launch_seq = c.seq"
         " WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED;
@@ -144,7 +144,7 @@ static const char open_sql[] = WITH_CAPTURES
 static const char waits_sql[] =
         "SELECT iif(api IN (41, 42), 3, 7), process_id, CASE WHEN api IN (40, 50) THEN 0"
         "  WHEN handle BETWEEN 0 AND 2 THEN ~(thread32 * 4 + handle) ELSE handle END,"
-        " entry_ns, return_ns FROM api_call c"
+        " entry_ns, return_ns FROM call_row c"
         " WHERE call_id >= ?1 AND result = 0 AND (api IN (41, 42) OR (api IN (40, 50) AND"
         "  (SELECT count(*) FROM main.context x WHERE x.process_id = c.process_id) <= 1))";
 
@@ -156,7 +156,7 @@ static const char processes_sql[] =
 
 static const char graphs_sql[] =
         "SELECT c.process_id, c.seq, c.entry_ns, c.return_ns, c.handle, c.thread32, c.api"
-        " FROM api_call c JOIN api a USING (api)"
+        " FROM call_row c JOIN api a USING (api)"
         " WHERE c.call_id >= ?1 AND a.class = 2 AND c.seq IS NOT NULL"
         " ORDER BY c.process_id, c.seq";
 

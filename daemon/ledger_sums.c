@@ -314,7 +314,7 @@ static int find_devices_at_work(struct wt_ledger_sums *sums)
 	sqlite3_stmt *s;
 	int rc = wt_db_prepare(sums->db,
 	                       "SELECT DISTINCT c.device_id FROM (SELECT DISTINCT config_id FROM "
-	                       "kernel_exec WHERE exec_id >= ?1) JOIN config c USING (config_id)",
+	                       "kernel_row WHERE exec_id >= ?1) JOIN config c USING (config_id)",
 	                       &s);
 
 	if (rc)
@@ -351,7 +351,7 @@ static int find_late_facts(struct wt_ledger_sums *sums)
 	static const char sql[] =
 	        "SELECT device_id, -1, min(start_ns) FROM copy WHERE copy_id > ?1 AND "
 	        "device_id IS NOT NULL AND end_ns > start_ns GROUP BY device_id"
-	        " UNION ALL SELECT -1, process_id, min(entry_ns) FROM api_call JOIN api USING (api)"
+	        " UNION ALL SELECT -1, process_id, min(entry_ns) FROM call_row JOIN api USING (api)"
 	        " WHERE call_id > ?2 AND class = 8 AND api < 130 GROUP BY process_id"
 	        " UNION ALL SELECT -1, process_id, min(start_ns) FROM overhead WHERE overhead_id > "
 	        "?3"
@@ -483,7 +483,7 @@ static int low_id(struct wt_ledger_sums *sums, const char *sql, int64_t from_id,
 
 #define LOW_ID(table, id, end)                                                                     \
 	"SELECT ifnull((SELECT min(" id ") FROM " table " WHERE " id " >= ?1 AND " end             \
-	" >= ?2), (SELECT max(" id ") + 1 FROM " table "))"
+	" >= ?2), (SELECT max(" id ") + 1 FROM " table " WHERE " id " >= ?1))"
 
 static int move_marks(struct wt_ledger_sums *sums, struct wt_ledger_place *place)
 {
@@ -492,7 +492,7 @@ static int move_marks(struct wt_ledger_sums *sums, struct wt_ledger_place *place
 	int rc;
 
 	keep_ns -= 2 * sums->clock_error_ns; /* a cause is undecided so near to another one */
-	rc = low_id(sums, LOW_ID("api_call", "call_id", "max(entry_ns + 1, return_ns)"),
+	rc = low_id(sums, LOW_ID("call_row", "call_id", "max(entry_ns + 1, return_ns)"),
 	            place->from.call_id, keep_ns, &place->from.call_id);
 	if (!rc)
 		rc = low_id(sums, LOW_ID("copy", "copy_id", "end_ns"), place->from.copy_id, keep_ns,
@@ -532,7 +532,7 @@ static int find_capture(struct wt_ledger_sums *sums, int64_t call_id)
 	return low_id(
 	        sums,
 	        "SELECT ifnull((SELECT min(call_id) FROM (SELECT call_id, api, lead(call_id)"
-	        " OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS after FROM api_call"
+	        " OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS after FROM call_row"
 	        " WHERE api BETWEEN 70 AND 77 AND call_id >= ?1) WHERE after IS NULL"
 	        " AND api < 76), ?2)",
 	        sums->mark.capture_id, call_id, &sums->mark.capture_id);
@@ -543,8 +543,8 @@ static int see(struct wt_ledger_sums *sums)
 	struct wt_ledger_mark *mark = &sums->mark;
 	sqlite3_stmt *s;
 	int rc = wt_db_prepare(sums->db,
-	                       "SELECT ifnull((SELECT max(exec_id) FROM kernel_exec), 0),"
-	                       " ifnull((SELECT max(call_id) FROM api_call), 0),"
+	                       "SELECT (SELECT max(exec_id) FROM kernel_row WHERE exec_id > ?2),"
+	                       " (SELECT max(call_id) FROM call_row WHERE call_id > ?3),"
 	                       " ifnull((SELECT max(copy_id) FROM copy), 0),"
 	                       " ifnull((SELECT max(overhead_id) FROM overhead), 0),"
 	                       " (SELECT max(end_ns) FROM copy WHERE copy_id > ?1)",
@@ -552,11 +552,19 @@ static int see(struct wt_ledger_sums *sums)
 
 	if (rc)
 		return rc;
+	if (mark->seen_exec < 0)
+		mark->seen_exec = 0;
+	if (mark->seen_call < 0)
+		mark->seen_call = 0;
 	sqlite3_bind_int64(s, 1, mark->seen_copy);
+	sqlite3_bind_int64(s, 2, mark->seen_exec);
+	sqlite3_bind_int64(s, 3, mark->seen_call);
 	rc = wt_db_step(s);
 	if (rc > 0) {
-		mark->seen_exec = sqlite3_column_int64(s, 0);
-		mark->seen_call = sqlite3_column_int64(s, 1);
+		if (sqlite3_column_type(s, 0) != SQLITE_NULL)
+			mark->seen_exec = sqlite3_column_int64(s, 0);
+		if (sqlite3_column_type(s, 1) != SQLITE_NULL)
+			mark->seen_call = sqlite3_column_int64(s, 1);
 		mark->seen_copy = sqlite3_column_int64(s, 2);
 		mark->seen_overhead = sqlite3_column_int64(s, 3);
 		if (sqlite3_column_type(s, 4) != SQLITE_NULL &&
@@ -711,7 +719,7 @@ static int64_t linked_until_ns(const struct wt_ledger_sums *sums, int64_t until_
 
 	if (until_ns == INT64_MAX)
 		return until_ns;
-	first_ns = wt_db_int(sums->db, "SELECT min(start_ns) FROM kernel_exec WHERE link = 0",
+	first_ns = wt_db_int(sums->db, "SELECT min(start_ns) FROM main.kernel_exec WHERE link = 0",
 	                     INT64_MAX);
 	return (first_ns < until_ns ? first_ns : until_ns) - 2 * clock_error_of(&sums->mark);
 }

@@ -212,8 +212,8 @@ int wt_ledger_sums_load(sqlite3 *db, struct wt_ledger_sums **ret_sums)
 bool wt_ledger_sums_are_final(const struct wt_ledger_sums *sums)
 {
 	static const char sql[] =
-	        "SELECT ifnull((SELECT max(exec_id) FROM kernel_exec), 0) = m.seen_exec"
-	        " AND ifnull((SELECT max(call_id) FROM api_call), 0) = m.seen_call"
+	        "SELECT NOT EXISTS (SELECT 1 FROM kernel_row WHERE exec_id > m.seen_exec)"
+	        " AND NOT EXISTS (SELECT 1 FROM call_row WHERE call_id > m.seen_call)"
 	        " AND ifnull((SELECT max(copy_id) FROM copy), 0) = m.seen_copy"
 	        " AND ifnull((SELECT max(overhead_id) FROM overhead), 0) = m.seen_overhead"
 	        " AND ifnull((SELECT max(clock_id) FROM clock), 0) < ifnull(m.clock_id, 1)"

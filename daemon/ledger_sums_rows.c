@@ -14,7 +14,7 @@
 static const char rows_sql[] =
         "SELECT e.exec_id, e.process_id, e.config_id, e.start_ns, e.end_ns, e.wave_sm_ns,"
         " e.wave_max_sm_ns, e.graph_id, e.launch_seq, e.link, l.entry_ns, l.return_ns, l.thread32,"
-        " l.stream, l.api FROM kernel_exec e LEFT JOIN launch_call l ON e.graph_id IS NULL"
+        " l.stream, l.api FROM kernel_row e LEFT JOIN launch_row l ON e.graph_id IS NULL"
         " AND l.process_id = e.process_id AND l.seq = e.launch_seq"
         " WHERE e.exec_id >= ?1 AND e.start_ns IS NOT NULL AND e.end_ns IS NOT NULL"
         " ORDER BY e.exec_id";
