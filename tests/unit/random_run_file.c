@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "schema/wt_db.h"
+#include "schema/wt_rows.h"
 #include "tests/unit/random_run_file.h"
 
 static void must(int code, sqlite3 *db)
@@ -42,6 +43,7 @@ sqlite3 *rr_open(void)
 
 	must(sqlite3_open(":memory:", &db), db);
 	must(sqlite3_exec(db, wt_schema_sql, NULL, NULL, NULL), db);
+	must(wt_rows_attach(db, NULL, NULL), db);
 	must(sqlite3_exec(db,
 	                  "INSERT INTO api VALUES (1,'cuLaunchKernel',1),(20,'cuGraphLaunch',2),"
 	                  "(40,'cuCtxSynchronize',4),(41,'cuStreamSynchronize',4),"
