@@ -96,7 +96,7 @@ static bool is_of_later_version(const struct wt_check *check, const char *name)
 	};
 	size_t count = sizeof(names) / sizeof(names[0]) - (check->has_shares ? 2 : 0);
 
-	if (!check->has_chunks && !strcmp(name, "chunk"))
+	if (!check->has_chunks && !strncmp(name, "chunk", strlen("chunk")))
 		return true;
 	if (!check->has_classes && !strcmp(name, "sm_bucket"))
 		return true;

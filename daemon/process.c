@@ -331,6 +331,17 @@ static bool is_all_stored(const struct wt_process *process)
 	return wt_db_int(process->run->db, sql, 1) == 0;
 }
 
+static int begin_marks(struct wt_process *process, struct wt_exec_mark mark)
+{
+	process->marks = malloc(64 * sizeof(*process->marks));
+	if (!process->marks)
+		return -ENOMEM;
+	process->marks[0] = mark;
+	process->marks_room = 64;
+	process->marks_count = 1;
+	return 0;
+}
+
 /* The row of this segment's uuid: 0, -ENOENT, or why it can't be read. */
 static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 {
@@ -387,14 +398,7 @@ static int read_row(struct wt_process *process, uint64_t *ret_low_seq)
 		                   is_all_stored(process);
 		for (int i = 0; i < (int)(sizeof(fields) / sizeof(fields[0])); i++)
 			*fields[i] = sqlite3_column_int64(query, 9 + i);
-		process->marks = malloc(64 * sizeof(*process->marks));
-		if (process->marks) {
-			process->marks[0] = mark;
-			process->marks_room = 64;
-			process->marks_count = 1;
-		} else {
-			err = -ENOMEM;
-		}
+		err = begin_marks(process, mark);
 	} else {
 		err = code == SQLITE_DONE ? -ENOENT : wt_store_check(process->run, code);
 	}
@@ -469,6 +473,10 @@ static int load_all(struct wt_process *process, int64_t now_ns)
 	if (err == -ENOENT) {
 		is_new = true;
 		err = insert_row(process);
+		/* Of launches of the first batch, too, kernels have no lower id. */
+		if (!err)
+			err = begin_marks(process,
+			                  (struct wt_exec_mark){0, process->run->next_exec_id});
 	}
 	if (err || process->is_done)
 		return err;

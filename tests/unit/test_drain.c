@@ -8,6 +8,7 @@
  *   5. cells claimed and never written
  *   6. exec, and a pid that was used again
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -285,6 +286,82 @@ static void test_daemon_killed(void)
 	synth_folder_remove(folder);
 }
 
+/* The daemon is killed after its first batch, of which one launch is undecided: the others have their kernels. */
+static void test_killed_at_first(void)
+{
+	pid_t daemon, child;
+	int status, go[2];
+	char byte = 0;
+
+	synth_folder(folder);
+	if (pipe2(go, O_CLOEXEC))
+		_exit(1);
+	child = fork();
+	if (!child) {
+		struct synth s;
+
+		close(go[1]);
+		if (synth_create(&s, NULL))
+			_exit(1);
+		synth_run(&s, &(struct synth_launch){.thread32 = 5, .without_link = true});
+		for (int i = 0; i < 500; i++)
+			synth_run(&s, &(struct synth_launch){.thread32 = 5});
+		while (read(go[0], &byte, 1) < 0)
+			continue;
+		synth_finish(&s);
+		_exit(0);
+	}
+	close(go[0]);
+	for (int i = 0; i < 2; i++) {
+		daemon = synth_daemon(folder, "0.3");
+		is_i64(synth_query_until(folder, "SELECT launches_stored FROM loss", 501), 501,
+		       "all are stored");
+		kill(daemon, SIGKILL);
+		waitpid(daemon, &status, 0);
+	}
+	daemon = synth_daemon(folder, "0.3");
+	close(go[1]);
+	waitpid(child, &status, 0);
+	is_i64(synth_daemon_wait(daemon), 0, "the last daemon ends by itself");
+	ok(synth_run_file(folder, file), "one run file");
+	check_sums("killed after the first batch");
+	is_i64(query("SELECT launches_linked FROM loss"), 501, "all have their kernels");
+	is_i64(query("SELECT launches_linked_by_order FROM loss"), 1, "one of them by order");
+	is_i64(query("SELECT launches_unlinked FROM loss"), 0, "none is told to have none");
+	is_i64(query("SELECT count(DISTINCT launch_seq) FROM kernel_exec"), 501, "each its own");
+	synth_folder_remove(folder);
+}
+
+/* More calls of one thread lie in the rings than the linker keeps of it: a daemon was away. */
+static void test_full_rings(void)
+{
+	struct synth_options options = {.cells = {262144, 524288}};
+	pid_t daemon, child;
+	int status;
+
+	synth_folder(folder);
+	child = fork();
+	if (!child) {
+		struct synth s;
+
+		if (synth_create(&s, &options))
+			_exit(1);
+		for (int i = 0; i < 200000; i++)
+			synth_run(&s, &(struct synth_launch){.thread32 = 5,
+			                                     .grid = 1 + (uint32_t)i % 9});
+		synth_finish(&s);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	daemon = synth_daemon(folder, "0.3");
+	is_i64(synth_daemon_wait(daemon), 0, "the daemon ends by itself");
+	ok(synth_run_file(folder, file), "one run file");
+	check_sums("rings full of calls");
+	is_i64(query("SELECT launches_linked - launches_linked_by_order FROM loss"), 200000,
+	       "all are linked exactly");
+	synth_folder_remove(folder);
+}
+
 /* A launch call of a given number; `api` tells which record of it was kept. */
 static void put_numbered(struct synth *s, uint64_t seq, uint32_t api)
 {
@@ -461,6 +538,8 @@ int main(void)
 	test_classes();
 	test_many();
 	test_daemon_killed();
+	test_killed_at_first();
+	test_full_rings();
 	test_numbers();
 	test_by_order();
 	test_torn();
