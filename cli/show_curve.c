@@ -63,7 +63,7 @@ static void print_curve(FILE *out, const struct wt_text_terminal *terminal,
 }
 
 int wt_show_print_curves(FILE *out, const struct wt_text_terminal *terminal,
-                        const struct wt_show *show, const struct wt_show_config **points)
+                         const struct wt_show *show, const struct wt_show_config **points)
 {
 	bool *is_done = calloc(show->config_count, sizeof(*is_done));
 

@@ -7,7 +7,7 @@ libwtschema_a_SOURCES = schema/wt_chunk.h schema/wt_chunk_decode.c schema/wt_chu
 	schema/wt_db.c schema/wt_db.h schema/wt_db_upgrade.c schema/wt_keep.c schema/wt_keep.h \
 	schema/wt_api.h schema/wt_atomic.h schema/wt_cost.h schema/wt_device.h schema/wt_hooks.def schema/wt_ident.h schema/wt_paths.h \
 	schema/wt_record.h schema/wt_recording.h schema/wt_recording_codec.c \
-	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c \
+	schema/wt_recording_head.c schema/wt_recording_impl.h schema/wt_recording_read.c schema/wt_recording_records.c \
 	schema/wt_recording_values.c schema/wt_recording_write.c \
 	schema/wt_ring.h schema/wt_rows.c schema/wt_rows.h schema/wt_rows_cache.c schema/wt_rows_impl.h \
 	schema/wt_rows_plan.c schema/wt_rows_stream.c schema/wt_rows_view.c schema/wt_run_key.h schema/wt_samples.c schema/wt_samples.h schema/wt_sampling.h schema/wt_setting.h \

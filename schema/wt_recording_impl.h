@@ -102,6 +102,27 @@ void wt_codec_clear_columns(struct wt_recording_codec *codec);
 void wt_codec_cell(struct wt_recording_codec *codec, enum wt_ring_index ring, struct wt_cell *cell);
 void wt_codec_facts(struct wt_recording_codec *codec, struct wt_recording_facts *facts);
 
+/* ---- wt_recording_records.c: one record to or from its columns */
+
+union wt_codec_record {
+	uint8_t bytes[WT_CELL_PAYLOAD_BYTES];
+	struct wt_launch launch;
+	struct wt_call call;
+	struct wt_range range;
+	struct wt_kernel kernel;
+	struct wt_copy copy;
+	struct wt_sync sync;
+	struct wt_overhead overhead;
+	struct wt_clock clock;
+	struct wt_link link[WT_LINKS_PER_CELL];
+	struct wt_sample sample[WT_SAMPLES_PER_CELL];
+};
+
+/* Zeroes what varies: the rest is the shape. */
+void wt_codec_clear_varying(const struct wt_recording_shape_key *key, union wt_codec_record *r);
+void wt_codec_record(struct wt_recording_codec *codec, struct wt_recording_shape *shape,
+                     union wt_codec_record *r);
+
 /* ---- wt_recording_values.c: one value to or from its column */
 
 /* The first error stays. */
