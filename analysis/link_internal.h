@@ -50,6 +50,7 @@ struct link_match {
 struct link_thread {
 	struct link_call *calls; /* in entry order, from `first` on */
 	size_t first, count, room;
+	size_t most; /* of `count`, lately */
 	uint32_t thread32;
 	uint32_t tid; /* of the last call, 0 = not known */
 };

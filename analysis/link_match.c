@@ -21,6 +21,7 @@
 
 #define THREAD_CALLS_MAX 65536u /* a flush period of 300,000 launches per second */
 #define THREAD_CALLS_KEPT 64 /* matched ones, to know a second record of the same call */
+#define ROOM_KEPT 1024 /* calls of a thread */
 #define OVERLAP_MAX 8 /* calls of threads whose low 32 bits of pthread_self() agree */
 #define TIDS_MAX 4096 /* remembered, beyond those of the threads held */
 
@@ -98,6 +99,8 @@ int wt_link_add_thread_call(struct wt_linker *linker, const struct wt_linker_cal
 	if (make_thread_room(thread))
 		return -ENOMEM;
 	at = thread->calls + thread->first + thread->count++;
+	if (thread->count > thread->most)
+		thread->most = thread->count;
 	/* Nearly always the last already; not when two threads share their low 32 bits. */
 	for (; at > thread->calls + thread->first && at[-1].entry_ns > call->entry_ns; at--)
 		at[0] = at[-1];
@@ -262,7 +265,25 @@ void wt_link_mark_matched(struct wt_linker *linker, const struct wt_linker_call 
 	}
 }
 
-/* Lets go of calls, and of threads all of whose calls are old. */
+/* A burst of one thread makes room that it does not need again: half of it goes, where a quarter would do. */
+static void give_room_back(struct link_thread *thread)
+{
+	struct link_call *less;
+
+	if (thread->room > ROOM_KEPT && thread->most < thread->room / 4) {
+		memmove(thread->calls, thread->calls + thread->first,
+		        thread->count * sizeof(*thread->calls));
+		thread->first = 0;
+		less = realloc(thread->calls, thread->room / 2 * sizeof(*less));
+		if (less) {
+			thread->calls = less;
+			thread->room /= 2;
+		}
+	}
+	thread->most = thread->count;
+}
+
+/* Lets go of calls, of room, and of threads all of whose calls are old. */
 void wt_link_age_threads(struct wt_linker *linker)
 {
 	uint64_t newest_ns = 0;
@@ -284,6 +305,7 @@ void wt_link_age_threads(struct wt_linker *linker)
 			thread->count--;
 		}
 		trim_thread(thread);
+		give_room_back(thread);
 		if (thread->count)
 			continue;
 		free(thread->calls);
