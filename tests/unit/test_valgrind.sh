@@ -286,7 +286,7 @@ if [ "${WT_VALGRIND:-}" = full ]; then
 	wt 0 gc
 	export WAVETAP_DAEMON="$build/wavetapd" WTFAKE_PM="$tmp/pm" LD_LIBRARY_PATH="$build/tests/fake"
 	# It ends with the driver's files open, as programs that use CUDA do.
-	(memcheck "$tmp/log.sampler" "$build/wavetap-sampler" --duration 300ms --interval 1ms >/dev/null 2>&1)
+	(export WAVETAP_SPAWN=1; memcheck "$tmp/log.sampler" "$build/wavetap-sampler" --duration 300ms --interval 1ms >/dev/null 2>&1)
 	status=$?
 	[ "$status" -eq 0 ]
 	ok $? "wavetap-sampler: exit 0 (got $status)"
