@@ -10,9 +10,9 @@
  * true offset stays: the sum over some widths decides.
  *
  * Along the run each sample's residual is also taken a little before and after the offset, by the
- * solution so far: a parabola through the three sums shows where the minimum went. Where kernels overlap, the
- * solution has a bias from what they do together: then what counts is how far the minimum went since the
- * solution was made.
+ * solution so far: a parabola through the three sums shows where the minimum went. Where kernels overlap,
+ * samples that saw none of it tell: with the solution of all samples they are surer of the offset than the
+ * search is, which has few of them (tests/gpu/RESULTS.md).
  *
  * BINS. What an unknown can't follow, an edge within a bin, averages out where kernels meet the samples
  * in ever other company. In a fixed order it doesn't: patterns that repeat every sample's length cancel
@@ -39,6 +39,7 @@
 #define NEARLY 1.05 /* residuals that don't tell two offsets apart */
 #define SPREAD_MAX 0.02 /* of SM-time: what two offsets may differ by and be the same */
 #define CHECK_ROWS 500
+#define CHECK_ALONE_ROWS 200 /* the same, where only those without overlap tell */
 #define ALONE_SHARE                                                                                \
 	0.05 /* of the time beside others, from which on samples without are looked for */
 #define ALONE_ROWS 400 /* of them */
@@ -464,19 +465,14 @@ void fold_align_move(struct wt_fold *fold)
 {
 	const double *square = fold->check_square;
 	double curve = square[0] + square[2] - 2 * square[1], move_ns = 0, sigma_ns;
+	int64_t rows = fold->is_aligned_alone ? CHECK_ALONE_ROWS : CHECK_ROWS;
 
-	if (fold->check_rows < CHECK_ROWS || !(curve > 0))
+	if (fold->check_rows < rows || !(curve > 0))
 		return;
 	sigma_ns = FOLD_CHECK_NS * sqrt(2 * square[1] / (double)fold->check_rows / curve);
 	move_ns = FOLD_CHECK_NS * (square[0] - square[2]) / (2 * curve);
 	if (sigma_ns > FOLD_CHECK_NS / 4.0)
 		return; /* more of them will tell */
-	if (fold->is_aligned_alone) {
-		if (fold->is_new_solution)
-			fold->check_bias_ns = move_ns;
-		fold->is_new_solution = false;
-		move_ns -= fold->check_bias_ns;
-	}
 	if (fabs(move_ns) > FOLD_CHECK_NS)
 		move_ns = move_ns > 0 ? FOLD_CHECK_NS : -FOLD_CHECK_NS;
 	if (fabs(move_ns) > 3 * sigma_ns && fabs(move_ns) > STILL_NS) {

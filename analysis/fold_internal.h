@@ -287,8 +287,6 @@ struct wt_fold {
 	double offset_sigma_ns; /* of the search */
 	double moved_square_sum;
 	int64_t moves;
-	bool is_new_solution;
-	double check_bias_ns;
 	double check_square[3]; /* residuals before, at and after the offset */
 	int64_t check_rows;
 

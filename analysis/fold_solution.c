@@ -387,6 +387,5 @@ int fold_solution_make(struct wt_fold *fold, bool with_errors)
 	}
 	fold_solution_fini(&fold->solution);
 	fold->solution = solution;
-	fold->is_new_solution = true;
 	return 0;
 }

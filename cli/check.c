@@ -10,6 +10,7 @@
 
 #include "cli/check.h"
 #include "cli/text.h"
+#include "schema/wt_rows.h"
 
 #define INTEGRITY_LINES_MAX 20 /* a damaged file has thousands of errors */
 #define PROGRESS_STEPS 20000 /* of SQLite's machine: a few times a second at least */
@@ -81,7 +82,7 @@ static const char want_sql[] = "SELECT type, name, (SELECT group_concat(name || 
                                "pragma_table_info(s.name)) FROM sqlite_schema s "
                                "WHERE sql IS NOT NULL";
 static const char have_sql[] = "SELECT count(*), (SELECT group_concat(name || ' ' || type) FROM "
-                               "pragma_table_info(?2)) FROM sqlite_schema "
+                               "pragma_table_info(?2, 'main')) FROM main.sqlite_schema "
                                "WHERE type = ?1 AND name = ?2";
 
 /* What earlier versions had not, or had otherwise. */
@@ -284,9 +285,9 @@ static int check_query(struct wt_check *check, const struct wt_check_query *quer
 /* ---- all of them */
 
 typedef int check_fn(struct wt_check *check);
-static check_fn *const checks[] = {check_integrity,  check_schema,   check_text,
-                                   wt_check_kernels, wt_check_calls, wt_check_samples,
-                                   wt_check_ledger,  wt_check_bounds};
+static check_fn *const checks[] = {check_integrity,  check_schema,    check_text,
+                                   wt_check_chunks,  wt_check_kernels, wt_check_calls,
+                                   wt_check_samples, wt_check_ledger, wt_check_bounds};
 #define CHECK_COUNT ((int)(sizeof(checks) / sizeof(checks[0])))
 
 int wt_check_count(void)
@@ -325,10 +326,31 @@ static int make_check(struct wt_check *check, int number)
 	                    "can't be read: %.300s", check->error);
 }
 
+/* Of damaged chunks wt_check_chunks() tells; the other checks go on without their rows. */
+static void ignore_damage(void *arg, const struct wt_rows_damage *damage)
+{
+	(void)arg;
+	(void)damage;
+}
+
+static int begin(struct wt_check *check)
+{
+	int code =
+	        sqlite3_exec(check->db, "PRAGMA temp_store=DEFAULT; PRAGMA query_only=OFF; BEGIN",
+	                     NULL, NULL, NULL);
+
+	if (code == SQLITE_OK)
+		code = wt_rows_attach(check->db, ignore_damage, NULL);
+	if (code == SQLITE_OK)
+		code = wt_rows_hide(check->db);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(check->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
+	return wt_check_code(check, code);
+}
+
 int wt_check_run(struct wt_check *check)
 {
-	int code = sqlite3_exec(check->db, "PRAGMA temp_store=DEFAULT; BEGIN", NULL, NULL, NULL);
-	int err = wt_check_code(check, code);
+	int err = begin(check);
 
 	if (err)
 		return err == -ENOMEM ? err : -EIO;

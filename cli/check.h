@@ -34,7 +34,7 @@ struct wt_check {
 	bool has_shares; /* 2 or later: kernel_share, sweep, comm_sm_ns */
 	bool has_measured; /* 3 or later: alone_ns, beside_ns, tables of samples and `measured` */
 	bool has_classes; /* 4 or later: issue slots, waves of classes, extremes of sm_bucket */
-	bool has_chunks; /* 5 or later */
+	bool has_chunks; /* 5 or later: chunk */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);
 	void *progress_arg;
@@ -85,6 +85,7 @@ extern const int wt_check_query_count;
 int wt_check_kernels(struct wt_check *check);
 int wt_check_calls(struct wt_check *check);
 int wt_check_ledger(struct wt_check *check);
+int wt_check_chunks(struct wt_check *check);
 int wt_check_samples(struct wt_check *check);
 int wt_check_bounds(struct wt_check *check);
 

@@ -54,7 +54,10 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(config, config_id, device_id, gpu),
         REFERENCE(kernel_exec, exec_id, config_id, config),
         REFERENCE(kernel_exec, exec_id, process_id, proc),
-        REFERENCE(kernel_share, exec_id, exec_id, kernel_exec),
+        {"references", "kernel_share", "exec_id is in no row of kernel_exec",
+         "SELECT count(*), 'exec_id ' || min(exec_id) FROM share_row s LEFT JOIN kernel_row e "
+         "USING "
+         "(exec_id) WHERE e.exec_id IS NULL"},
         REFERENCE(sweep, device_id, device_id, gpu),
         REFERENCE(launch_call, seq, process_id, proc),
         REFERENCE(launch_call, seq, api, api),
@@ -89,9 +92,9 @@ const struct wt_check_query wt_check_queries[] = {
         REFERENCE(graph_unobserved, process_id, process_id, proc),
         {"references", "kernel_exec", "launch_seq is no launch call and no graph launch",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec e LEFT JOIN " GRAPH_LAUNCHES
-         " WHERE launch_seq IS NOT NULL AND g.s IS NULL AND NOT (graph_id IS NULL AND EXISTS "
-         "(SELECT 1 FROM launch_call l WHERE l.process_id = e.process_id AND l.seq = "
-         "e.launch_seq))"},
+         " LEFT JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq "
+         "WHERE launch_seq IS NOT NULL AND g.s IS NULL AND (graph_id IS NOT NULL OR l.seq IS "
+         "NULL)"},
         {"references", "kernel_exec", "a link without its launch_seq, or the other way round",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM kernel_exec "
          "WHERE (link IN (1, 2)) <> (launch_seq IS NOT NULL) OR link NOT BETWEEN 0 AND 4"},

@@ -11,6 +11,7 @@
 
 #include "cli/cli.h"
 #include "cli/copy_db.h"
+#include "cli/expand_rows.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/out_file.h"
@@ -245,6 +246,8 @@ static int export_to_file(struct export *export)
 	code = export->format == FORMAT_SQLITE
 	               ? wt_copy_db(export->run, file.temporary, values->output, "export")
 	               : export_rows(export, file.temporary);
+	if (!code && export->format == FORMAT_SQLITE)
+		code = wt_expand_rows(file.temporary, values->output, "export");
 	if (code) {
 		wt_out_file_abort(&file);
 		return code;

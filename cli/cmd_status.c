@@ -257,7 +257,10 @@ static void show_run(const struct wt_db_run_file *info, struct wt_json *json,
 		wt_cli_error("%s", info->error ? info->error_text : error);
 		return;
 	}
-	rc = wt_report_load_losses(run.db, &report);
+	memset(&report, 0, sizeof(report));
+	rc = wt_run_attach_rows(run.db);
+	if (!rc)
+		rc = wt_report_load_losses(run.db, &report);
 	if (rc)
 		wt_cli_error("%s: %s", info->path, rc == -EIO ? report.problem : strerror(-rc));
 	else if (json)

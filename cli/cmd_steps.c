@@ -72,7 +72,7 @@ static int load_profiled(sqlite3 *db, int64_t process_id, struct profiled *profi
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
-	                           "SELECT entry_ns FROM main.launch_call WHERE process_id = ?1"
+	                           "SELECT entry_ns FROM launch_row WHERE process_id = ?1"
 	                           " AND flags & 128 ORDER BY 1",
 	                           &s);
 

@@ -92,7 +92,7 @@ static int load_waits(sqlite3 *db, struct loading *load)
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
 	                           "SELECT process_id, config_id, start_ns, end_ns FROM"
-	                           " main.kernel_exec WHERE start_ns >= 0 AND end_ns > start_ns",
+	                           " kernel_row WHERE start_ns >= 0 AND end_ns > start_ns",
 	                           &s);
 
 	if (rc)

@@ -29,24 +29,31 @@ int wt_copy_db(const struct wt_run_file *run, const char *path, const char *show
                const char *what)
 {
 	struct copy copy = {.path = path};
+	char error[WT_DB_ERROR_BYTES];
+	sqlite3 *db = NULL;
 	sqlite3_stmt *s = NULL;
 	int code;
 
+	/* Of its own: views of all rows would stand in the way (SQLite looks for the copy's tables by
+	 * name alone). */
+	if (wt_db_open(run->info.path, &db, error)) {
+		wt_cli_error("%s", error);
+		return WT_EXIT_FAILED;
+	}
 	/* The copy is what this connection writes; the run file itself is open read-only. */
-	sqlite3_exec(run->db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
 	wt_progress_begin(&copy.progress, what, "bytes", run->info.file_bytes);
-	sqlite3_progress_handler(run->db, STEPS_PER_LOOK, look, &copy);
-	code = sqlite3_prepare_v2(run->db, "VACUUM INTO ?1", -1, &s, NULL);
+	sqlite3_progress_handler(db, STEPS_PER_LOOK, look, &copy);
+	code = sqlite3_prepare_v2(db, "VACUUM INTO ?1", -1, &s, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_text(s, 1, path, -1, SQLITE_STATIC);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
 	sqlite3_finalize(s);
-	sqlite3_progress_handler(run->db, 0, NULL, NULL);
 	wt_progress_end(&copy.progress);
-	if (code == SQLITE_DONE)
-		return WT_EXIT_FINE;
-	wt_cli_error("can't copy %s to %s: %s", run->info.path, shown_path,
-	             sqlite3_errmsg(run->db));
-	return WT_EXIT_FAILED;
+	if (code != SQLITE_DONE)
+		wt_cli_error("can't copy %s to %s: %s", run->info.path, shown_path,
+		             sqlite3_errmsg(db));
+	sqlite3_close(db);
+	return code == SQLITE_DONE ? WT_EXIT_FINE : WT_EXIT_FAILED;
 }

@@ -45,7 +45,7 @@ static int load_others(struct wt_diagnosing *work, int64_t device_id, struct int
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(
 	        work->db,
-	        "SELECT c.kernel_id, e.start_ns, e.end_ns FROM main.kernel_exec e JOIN config c "
+	        "SELECT c.kernel_id, e.start_ns, e.end_ns FROM kernel_row e JOIN config c "
 	        "USING (config_id) WHERE c.device_id = ?1 AND e.end_ns > ?2 AND e.start_ns < ?3"
 	        " AND e.end_ns > e.start_ns",
 	        &s);

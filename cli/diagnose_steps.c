@@ -18,7 +18,7 @@ static int load_tenth(sqlite3 *db, struct wt_steps_process *process, int64_t lau
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
-	                           "SELECT entry_ns FROM main.launch_call WHERE process_id = ?1"
+	                           "SELECT entry_ns FROM launch_row WHERE process_id = ?1"
 	                           " AND seq >= ?2 ORDER BY seq LIMIT 1",
 	                           &s);
 

@@ -19,7 +19,7 @@ static const char rows_sql[] =
         " c.blocks, c.resident_blocks, c.sm_count, e.graph_id IS NOT NULL, e.launch_seq,"
         " l.entry_ns, l.return_ns, l.thread32, l.stream, l.api, c.config_id, e.context_id,"
         " e.stream_id, e.graph_id, e.exec_id"
-        " FROM main.kernel_exec e JOIN config c USING (config_id) LEFT JOIN launch_call l"
+        " FROM kernel_row e JOIN config c USING (config_id) LEFT JOIN launch_call l"
         " ON e.graph_id IS NULL AND l.process_id = e.process_id AND l.seq = e.launch_seq"
         " WHERE c.device_id = ?1 AND e.start_ns IS NOT NULL AND e.end_ns IS NOT NULL"
         " ORDER BY e.start_ns, e.exec_id";
@@ -352,7 +352,7 @@ static int load_clock_error(struct wt_ledger_loading *load)
 	static const char sql[] =
 	        "SELECT max(?1, coalesce((SELECT max(bracket_ns) FROM clock), 0),"
 	        " coalesce(" CLOCK_STEP_SQL ", 0),"
-	        " coalesce((SELECT max(l.entry_ns - e.start_ns) FROM main.kernel_exec e"
+	        " coalesce((SELECT max(l.entry_ns - e.start_ns) FROM kernel_row e"
 	        "   JOIN launch_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq"
 	        "   WHERE e.graph_id IS NULL AND e.link = 1), 0))";
 	sqlite3_stmt *s;

@@ -108,7 +108,8 @@ static void add_config(struct wt_ledger_loading *load, const struct rests *rests
 	struct wt_measured_config *measured =
 	        wt_measured_find(&load->measured, sqlite3_column_int64(s, 1));
 	uint32_t at = wt_map_get(&rests->of, (uint64_t)sqlite3_column_int64(s, 1));
-	const struct rest rest = at == WT_MAP_NONE ? (struct rest){0} : rests->at[at];
+	static const struct rest none;
+	const struct rest rest = rests->at && at < rests->count ? rests->at[at] : none;
 	const struct wt_beside beside = {
 	        .time_ns = sqlite3_column_int64(s, 9) + rest.beside.time_ns,
 	        .active_sm_ns = sqlite3_column_int64(s, 10) + rest.beside.active_sm_ns,
@@ -227,7 +228,9 @@ int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
 		return 1;
 	}
 	wt_ledger_sums_free(sums);
-	return !rc && is_forced ? -ENODATA : rc;
+	if (rc < 0)
+		return rc;
+	return is_forced ? -ENODATA : 0;
 }
 
 int wt_ledger_sum_whole(struct wt_ledger_loading *load)

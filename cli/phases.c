@@ -67,7 +67,7 @@ static int load_updates(sqlite3 *db, struct wt_map *updates)
 	sqlite3_finalize(s);
 	if (!rc)
 		rc = wt_report_prepare(db,
-		                       "SELECT e.exec_id, c.kernel_id FROM main.kernel_exec e JOIN "
+		                       "SELECT e.exec_id, c.kernel_id FROM kernel_row e JOIN "
 		                       "main.config c USING (config_id)",
 		                       &s);
 	if (rc) {

@@ -129,7 +129,7 @@ int wt_run_ranges_load(sqlite3 *db, const char *word, struct wt_run_ranges *ret_
 
 #define COLUMNS                                                                                    \
 	"SELECT e.exec_id, e.process_id, l.entry_ns, l.tid, e.start_ns, e.end_ns, c.sm_count,"     \
-	" e.underfill_sm_ns + e.wave_sm_ns FROM %s.kernel_exec e JOIN main.config c USING"         \
+	" e.underfill_sm_ns + e.wave_sm_ns FROM %s e JOIN main.config c USING"                     \
 	" (config_id) JOIN "
 
 static int load_kernels(sqlite3 *db, const char *sql, struct wt_run_ranges *ranges)
@@ -166,21 +166,22 @@ static int load_kernels(sqlite3 *db, const char *sql, struct wt_run_ranges *rang
 
 int wt_run_ranges_load_kernels(sqlite3 *db, bool is_selected, struct wt_run_ranges *ranges)
 {
-	const char *schema = is_selected ? "temp" : "main";
+	const char *kernels = is_selected ? "temp.kernel_exec" : "kernel_row";
 	char sql[600];
 	int rc;
 
 	snprintf(sql, sizeof(sql),
-	         COLUMNS "main.launch_call l ON l.process_id = e.process_id AND l.seq = "
+	         COLUMNS "launch_row l ON l.process_id = e.process_id AND l.seq = "
 	                 "e.launch_seq WHERE e.graph_id IS NULL",
-	         schema);
+	         kernels);
 	rc = load_kernels(db, sql, ranges);
 	if (rc)
 		return rc;
 	snprintf(sql, sizeof(sql),
-	         COLUMNS "main.api_call l ON l.process_id = e.process_id AND l.seq = e.launch_seq "
+	         COLUMNS "(SELECT * FROM call_row WHERE seq IS NOT NULL LIMIT -1) l ON "
+	                 "l.process_id = e.process_id AND l.seq = e.launch_seq "
 	                 "WHERE e.graph_id IS NOT NULL",
-	         schema);
+	         kernels);
 	return load_kernels(db, sql, ranges);
 }
 

@@ -54,7 +54,7 @@ bool wt_run_has_ranges(sqlite3 *db);
 
 /*
  * Names and ranges; `word` NULL: all, else those that match it. Kernels come with
- * wt_run_ranges_load_kernels(): those of main.kernel_exec, or with `is_selected` those that a
+ * wt_run_ranges_load_kernels(): those of the whole run, or with `is_selected` those that a
  * selection shows. 0 or -errno; wt_run_ranges_fini() in any case.
  */
 int wt_run_ranges_load(sqlite3 *db, const char *word, struct wt_run_ranges *ret_ranges);

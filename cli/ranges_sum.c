@@ -69,7 +69,7 @@ static int load_busy(sqlite3 *db, int64_t process_id, struct wt_interval **ret_a
 {
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db,
-	                           "SELECT start_ns, end_ns FROM main.kernel_exec WHERE process_id "
+	                           "SELECT start_ns, end_ns FROM kernel_row WHERE process_id "
 	                           "= ?1 AND start_ns >= 0 AND end_ns > start_ns",
 	                           &s);
 
@@ -179,7 +179,7 @@ int wt_range_sums_load(sqlite3 *db, bool is_any_thread, struct wt_range_sums *su
 		rc = wt_run_ranges_load_kernels(db, false, &sums->ranges);
 	if (rc)
 		return rc;
-	sums->kernels_unlinked = wt_db_int(db, "SELECT count(*) FROM main.kernel_exec", 0) -
+	sums->kernels_unlinked = wt_db_int(db, "SELECT count(*) FROM kernel_row", 0) -
 	                         (int64_t)sums->ranges.kernel_count;
 	sums->row_count = 2 * sums->ranges.name_count;
 	sums->rows = calloc(sums->row_count + 1, sizeof(*sums->rows));

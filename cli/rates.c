@@ -214,7 +214,7 @@ static int find_profiled(sqlite3 *db)
 	static const char sql[] =
 	        "CREATE TEMP TABLE IF NOT EXISTS wt_profiled AS"
 	        " SELECT e.config_id, e.process_id, e.launch_seq FROM main.profile_launch p"
-	        " CROSS JOIN main.kernel_exec e USING (process_id, launch_seq)"
+	        " CROSS JOIN kernel_row e USING (process_id, launch_seq)"
 	        " WHERE e.graph_id IS NULL";
 	int rc;
 

@@ -66,7 +66,7 @@ enum {
 	" e.underfill_sm_ns, e.wave_sm_ns, e.wave_max_sm_ns, e.exec_id, "
 #define USABLE " WHERE e.end_ns >= e.start_ns"
 #define SHARES "s.underfill_sm_ns, s.wave_sm_ns, s.wave_max_sm_ns, s.unjudged_sm_ns, s.comm_sm_ns"
-#define FROM_SHARES " FROM kernel_exec e LEFT JOIN main.kernel_share s USING (exec_id)"
+#define FROM_SHARES " FROM kernel_exec e LEFT JOIN share_row s USING (exec_id)"
 #define OLD_SHARES SHARES ", 0, 0" /* of version 2 */
 #define NEW_SHARES SHARES ", s.alone_ns, s.active_sm_ns"
 #define NO_SHARES "NULL, NULL, NULL, NULL, NULL, NULL, NULL"

@@ -122,7 +122,7 @@ void wt_run_counters(sqlite3 *db, bool is_asked, char *line, size_t line_bytes)
 /* Of several processes the reason of one that was refused, if there is one. */
 static const char profile_sql[] =
         "SELECT sum(stored), sum(cost_ns), max(state), detail, count(*),"
-        " (SELECT count(DISTINCT config_id) FROM main.profile_launch JOIN main.kernel_exec"
+        " (SELECT count(DISTINCT config_id) FROM main.profile_launch JOIN kernel_row"
         "  USING (process_id, launch_seq)) FROM profile_count WHERE state > 0";
 
 static void tell_profiled(sqlite3_stmt *s, char *line, size_t line_bytes)

@@ -13,6 +13,7 @@
 #include "cli/run_file.h"
 #include "cli/text.h"
 #include "schema/wt_paths.h"
+#include "schema/wt_rows.h"
 
 #define AMBIGUOUS_LISTED 5
 
@@ -26,6 +27,30 @@ int wt_run_data_dir(char *path)
 	return rc;
 }
 
+/* What is missing then is said once; what is there is shown. */
+static void tell_damage(void *arg, const struct wt_rows_damage *damage)
+{
+	char text[WT_ROWS_TEXT_BYTES];
+
+	wt_rows_describe(damage, text);
+	wt_cli_error("%s: %s", sqlite3_db_filename(arg, "main"), text);
+}
+
+int wt_run_attach_rows(sqlite3 *db)
+{
+	int code;
+
+	/* Without chunks this state of the file is kept to, or they could come meanwhile. */
+	sqlite3_exec(db, "PRAGMA query_only = OFF; BEGIN", NULL, NULL, NULL);
+	code = wt_rows_attach(db, tell_damage, db);
+	if (code == SQLITE_OK)
+		code = wt_rows_hide(db);
+	if (code != SQLITE_OK || wt_rows_has_chunks(db))
+		sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+	sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+	return code == SQLITE_OK ? 0 : wt_db_errno(code) ? wt_db_errno(code) : -EIO;
+}
+
 static int open_path(const char *path, struct wt_run_file *ret_run)
 {
 	char error[WT_DB_ERROR_BYTES];
@@ -35,7 +60,9 @@ static int open_path(const char *path, struct wt_run_file *ret_run)
 		wt_cli_error("%s", error);
 		return WT_EXIT_FAILED;
 	}
-	rc = wt_db_describe(ret_run->db, path, &ret_run->info);
+	rc = wt_run_attach_rows(ret_run->db);
+	if (!rc)
+		rc = wt_db_describe(ret_run->db, path, &ret_run->info);
 	if (rc) {
 		wt_cli_error("%s: %s", path, wt_report_problem(ret_run->db));
 		wt_run_file_close(ret_run);

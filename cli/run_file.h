@@ -43,6 +43,13 @@ void wt_run_file_close(struct wt_run_file *run);
  */
 char *wt_run_option(const struct wt_run_file *run, const char *spec);
 
+/*
+ * For a connection that was opened otherwise: makes tables and views of all rows, packed or not (see
+ * schema/wt_rows.h). Of a damaged chunk a line is written; statements go on without its rows. 0 or
+ * -errno.
+ */
+int wt_run_attach_rows(sqlite3 *db);
+
 /* Is a file meant, rather than the name of a run? */
 bool wt_run_is_path(const char *spec);
 

@@ -147,7 +147,8 @@ static int make_window(const struct wt_select *select, const char *condition, sq
 	long long start = select->start_ns, end = select->end_ns;
 	int rc = wt_select_execute(
 	        db,
-	        "CREATE TEMP VIEW kernel_exec AS SELECT * FROM main.kernel_exec "
+	        "DROP VIEW IF EXISTS temp.kernel_exec; "
+	        "CREATE TEMP VIEW kernel_exec AS SELECT * FROM kernel_row "
 	        "WHERE start_ns < %lld AND (end_ns > %lld OR start_ns = end_ns AND "
 	        "start_ns >= %lld) AND %s",
 	        end, start, start, condition);
@@ -195,9 +196,12 @@ static int make_view(sqlite3 *db, const char *name)
 	sqlite3_finalize(s);
 	if (rc)
 		return rc;
-	if (sql && !strncmp(sql, begin, strlen(begin)))
+	/* wt_rows_hide() may have made it over all rows. */
+	rc = wt_select_execute(db, "DROP VIEW IF EXISTS temp.%s", name);
+	if (!rc && sql && !strncmp(sql, begin, strlen(begin)))
 		temporary = sqlite3_mprintf("CREATE TEMP VIEW %s", sql + strlen(begin));
-	rc = temporary ? execute_one(db, temporary) : -EIO;
+	if (!rc)
+		rc = temporary ? execute_one(db, temporary) : -EIO;
 	sqlite3_free(temporary);
 	free(sql);
 	return rc;
@@ -213,11 +217,11 @@ static int make_views(const struct wt_select *select, sqlite3 *db)
 	if (select->has_window || select->words.range) {
 		rc = make_window(select, condition, db);
 	} else {
-		rc = wt_select_execute(
-		        db,
-		        "CREATE TEMP VIEW kernel_exec AS SELECT * FROM main.kernel_exec "
-		        "WHERE %s",
-		        condition);
+		rc = wt_select_execute(db,
+		                       "DROP VIEW IF EXISTS temp.kernel_exec; "
+		                       "CREATE TEMP VIEW kernel_exec AS SELECT * FROM kernel_row "
+		                       "WHERE %s",
+		                       condition);
 		if (!rc)
 			rc = make_stat(condition, db);
 	}
@@ -247,7 +251,8 @@ static int explain_nothing(const struct wt_select *select, const struct wt_run_f
 static int find_all(struct wt_select *select, const struct wt_run_file *run, bool *ret_is_empty)
 {
 	sqlite3 *db = run->db;
-	int rc = wt_select_execute(db, "PRAGMA query_only = OFF; BEGIN");
+	int rc = wt_select_execute(db, "PRAGMA query_only = OFF%s",
+	                           sqlite3_get_autocommit(db) ? "; BEGIN" : "");
 
 	if (!rc)
 		rc = wt_select_span(db, &select->run_start_ns, &select->run_end_ns);

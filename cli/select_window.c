@@ -79,7 +79,7 @@ static const char exec_sql[] =
         "SELECT e.process_id, config_id, e.graph_id IS NOT NULL, e.start_ns, e.end_ns, "
         "e.underfill_sm_ns, e.wave_sm_ns, e.wave_max_sm_ns, c.sm_count, device_id, g.sm_count, "
         "c.blocks, c.resident_blocks, c.kernel_id, (%s) "
-        "FROM main.kernel_exec e JOIN main.config c USING (config_id) "
+        "FROM kernel_row e JOIN main.config c USING (config_id) "
         "JOIN main.gpu g USING (device_id) "
         "WHERE e.start_ns < ?2 AND (e.end_ns > ?1 OR e.start_ns = e.end_ns AND e.start_ns >= ?1) "
         "ORDER BY device_id, e.start_ns, e.exec_id";

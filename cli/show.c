@@ -241,7 +241,7 @@ static int load_ncu(sqlite3 *db, int64_t kernel_id, struct wt_show *show)
 	        "  ON e.graph_id IS NULL AND l.p = e.process_id AND l.seq = e.launch_seq"
 	        "  WHERE c.kernel_id = %lld AND coalesce(l.entry_ns, e.start_ns) IS NOT NULL),"
 	        " middle AS (SELECT p, t FROM mine WHERE i = (n + 1) / 2 ORDER BY n DESC LIMIT 1)"
-	        " SELECT (SELECT count(*) FROM main.kernel_exec e JOIN config c USING (config_id)"
+	        " SELECT (SELECT count(*) FROM kernel_row e JOIN config c USING (config_id)"
 	        "  LEFT JOIN call l ON e.graph_id IS NULL AND l.p = e.process_id"
 	        "  AND l.seq = e.launch_seq WHERE c.kernel_id IN (%s) AND e.process_id = m.p"
 	        "  AND coalesce(l.entry_ns, e.start_ns) < m.t),"

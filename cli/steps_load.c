@@ -15,7 +15,7 @@
 enum { TAG_KERNEL, TAG_GRAPH, TAG_FUNCTION };
 
 static const char kernels_sql[] =
-        "SELECT l.entry_ns, l.thread32, c.kernel_id, e.start_ns, e.end_ns FROM main.kernel_exec e"
+        "SELECT l.entry_ns, l.thread32, c.kernel_id, e.start_ns, e.end_ns FROM kernel_row e"
         " JOIN config c USING (config_id) JOIN launch_call l ON l.process_id = e.process_id"
         " AND l.seq = e.launch_seq WHERE e.process_id = ?1 AND e.graph_id IS NULL";
 
@@ -29,11 +29,11 @@ static const char graphs_sql[] =
         " WHERE a.process_id = ?1 AND api.class = 2 AND a.result = 0";
 
 static const char nodes_sql[] =
-        "SELECT launch_seq, min(start_ns), max(end_ns) FROM main.kernel_exec WHERE process_id = ?1"
+        "SELECT launch_seq, min(start_ns), max(end_ns) FROM kernel_row WHERE process_id = ?1"
         " AND graph_id IS NOT NULL AND launch_seq IS NOT NULL AND end_ns >= start_ns GROUP BY 1";
 
 static const char busy_sql[] =
-        "SELECT start_ns, end_ns FROM main.kernel_exec WHERE process_id = ?1 AND end_ns > start_ns";
+        "SELECT start_ns, end_ns FROM kernel_row WHERE process_id = ?1 AND end_ns > start_ns";
 
 /* Runs `sql` for the process and calls `take` on each row. */
 static int for_rows(sqlite3 *db, const char *sql, int64_t process_id,

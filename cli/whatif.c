@@ -16,7 +16,7 @@ static const char rows_sql[] =
         "SELECT c.kernel_id, e.start_ns, e.end_ns, e.underfill_sm_ns, e.wave_sm_ns,"
         " e.wave_max_sm_ns, c.blocks, c.resident_blocks, c.sm_count,"
         " max(c.cluster_x, 1) * max(c.cluster_y, 1) * max(c.cluster_z, 1), c.config_id"
-        " FROM main.kernel_exec e JOIN config c USING (config_id)"
+        " FROM kernel_row e JOIN config c USING (config_id)"
         " WHERE c.device_id = ?1 AND e.end_ns > e.start_ns AND e.start_ns < ?3 AND e.end_ns > ?2"
         " ORDER BY e.start_ns, e.exec_id";
 enum {

@@ -389,7 +389,10 @@ void wt_run_destroy(struct wt_run *run);
 
 /* ---- store.c */
 
-/* kernel_row, launch_row, call_row and share_row: all rows, packed or not. 0 or -errno. */
+/*
+ * kernel_row, launch_row, call_row and share_row: all rows, packed or not. What reads kernel_exec, launch_call,
+ * api_call and kernel_share has them, too; who writes says main.kernel_exec. 0 or -errno.
+ */
 int wt_store_open_rows(struct wt_run *run);
 int wt_store_prepare(struct wt_run *run);
 void wt_store_finalize(struct wt_run *run);

@@ -112,7 +112,7 @@ static const char lost_sql[] = WITH_CAPTURES
         " iif(stream BETWEEN 0 AND 2, ~(thread32 * 4 + stream), stream), entry_ns, return_ns FROM"
         " (SELECT c.process_id, c.stream, c.thread32, c.entry_ns, c.return_ns,"
         "   o.start_ns IS NOT NULL AS is_profiled FROM launch_call c"
-        "  LEFT JOIN (SELECT process_id, launch_seq FROM main.kernel_exec"
+        "  LEFT JOIN (SELECT process_id, launch_seq FROM kernel_row"
         "   WHERE graph_id IS NULL AND launch_seq IS NOT NULL AND start_ns IS NOT NULL) e"
         "  ON e.process_id = c.process_id AND e.launch_seq = c.seq"
         "  LEFT JOIN (SELECT DISTINCT process_id, thread32, start_ns FROM overhead"

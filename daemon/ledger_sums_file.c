@@ -219,7 +219,7 @@ bool wt_ledger_sums_are_final(const struct wt_ledger_sums *sums)
 	        " AND ifnull((SELECT max(clock_id) FROM clock), 0) < ifnull(m.clock_id, 1)"
 	        " AND NOT EXISTS (SELECT 1 FROM proc WHERE state = 'live')"
 	        " FROM ledger_mark m WHERE id = 1";
-	int64_t start_ns, end_ns;
+	int64_t start_ns = 0, end_ns = 0;
 
 	return sums->mark.end_ns != INT64_MIN && !sums->mark.is_late &&
 	       !wt_ledger_sums_obstacle(sums) && wt_ledger_span(sums->db, &start_ns, &end_ns) > 0 &&

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "daemon/ledger_sums.h"
+#include "schema/wt_rows.h"
 
 #define ROUND_NS (2 * WT_SECOND) /* also of kernels that are new */
 #define ROUND_REST 4 /* times what the last round took, at least, from one to the next */
@@ -50,6 +51,20 @@ static int make(struct task *task, sqlite3 *db)
 	return rc ? rc : wt_ledger_sums_advance(task->sums, task->until_ns);
 }
 
+/* Rows in chunks are among all others. Where a chunk is damaged all fails, and nothing is summed. */
+static int attach_rows(sqlite3 *db)
+{
+	int code = sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+
+	if (code == SQLITE_OK)
+		code = wt_rows_attach(db, NULL, NULL);
+	if (code == SQLITE_OK)
+		code = wt_rows_hide(db);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, "PRAGMA query_only = ON", NULL, NULL, NULL);
+	return code == SQLITE_OK || wt_db_errno(code) ? wt_db_errno(code) : -EIO;
+}
+
 static void *run_thread(void *arg)
 {
 	int64_t began_ns = wt_clock_ns(CLOCK_MONOTONIC);
@@ -58,6 +73,8 @@ static void *run_thread(void *arg)
 	sqlite3 *db = NULL;
 
 	task->err = wt_db_open(task->path, &db, error);
+	if (!task->err)
+		task->err = attach_rows(db);
 	if (!task->err && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		task->err = -EIO;
 	if (!task->err)

@@ -504,6 +504,7 @@ int wt_pack_file(sqlite3 *db, char error[WT_DB_ERROR_BYTES])
 
 	if (run) {
 		run->db = db;
+		snprintf(run->path, sizeof(run->path), "%s", sqlite3_db_filename(db, "main"));
 		err = wt_store_prepare(run);
 		if (!err)
 			wt_pack_load(run);

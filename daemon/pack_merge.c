@@ -176,7 +176,7 @@ static int write_chunks(struct merge *m)
 	int64_t chunks =
 	        (rows + (int64_t)m->run->pack.chunk_rows - 1) / (int64_t)m->run->pack.chunk_rows;
 	int64_t done = 0;
-	struct row row;
+	struct row row = {0};
 	int err = 0, more = 1;
 
 	while (!err && (more = next_row(m, &row)) > 0) {

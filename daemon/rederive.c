@@ -515,6 +515,8 @@ int wt_rederive(sqlite3 *db, wt_rederive_progress progress, void *arg,
 		err = check(r, wt_rows_attach(db, NULL, NULL));
 	}
 	if (!err)
+		err = check(r, wt_rows_hide(db));
+	if (!err)
 		err = wt_configs_load(&r->run);
 	if (!err)
 		err = rederive_configs(r);

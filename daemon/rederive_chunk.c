@@ -156,7 +156,7 @@ static int unpack(struct wt_run *run, sqlite3_stmt *insert, sqlite3_stmt *remove
 	int err = 0;
 
 	for (uint32_t i = 0; i < wt_chunk_row_count(p->chunk) && !err; i++) {
-		int64_t v[WT_CHUNK_COLUMNS];
+		int64_t v[WT_CHUNK_COLUMNS] = {0};
 
 		read_row(p, i, v);
 		err = wt_store_check(run, wt_db_run(insert, "iiiiiiii", v[0], v[1], v[2], v[3],

@@ -185,7 +185,9 @@ static void on_damage(void *arg, const struct wt_rows_damage *damage)
 
 int wt_store_open_rows(struct wt_run *run)
 {
-	return wt_store_check(run, wt_rows_attach(run->db, on_damage, run));
+	int code = wt_rows_attach(run->db, on_damage, run);
+
+	return wt_store_check(run, code == SQLITE_OK ? wt_rows_hide(run->db) : code);
 }
 
 int wt_store_prepare(struct wt_run *run)

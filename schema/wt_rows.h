@@ -30,7 +30,8 @@ struct wt_rows_damage {
 
 /*
  * Makes the four tables; main.kernel_exec and so on stay what they are. Needs a connection that may
- * write to temp. `told` hears of damaged chunks, once of each; then statements go on without their
+ * write to temp. In a transaction that lasts as long as they are read, a file that has no chunk yet gets
+ * plain views, which are faster. `told` hears of damaged chunks, once of each; then statements go on without their
  * rows. NULL: they fail, and sqlite3_errmsg() says so. Once a connection. An SQLite code.
  */
 int wt_rows_attach(sqlite3 *db, void (*told)(void *arg, const struct wt_rows_damage *damage),

@@ -14,8 +14,9 @@
 #define OF_SOURCE " FROM main.chunk WHERE kind = ?1 AND process_id = ?2 AND device_id IS ?3"
 
 static const char *const statement_sql[ROWS_SQL_MAX] = {
-        [ROWS_SQL_SOURCES] = "SELECT DISTINCT process_id, device_id FROM main.chunk WHERE kind = ?1 "
-                             "ORDER BY process_id, device_id",
+        [ROWS_SQL_SOURCES] =
+                "SELECT DISTINCT process_id, device_id FROM main.chunk WHERE kind = ?1 "
+                "ORDER BY process_id, device_id",
         /* The last that begins up to there; and the first behind one. */
         [ROWS_SQL_AT] = DIRECTORY OF_SOURCE " AND first_id <= ?4 ORDER BY first_id DESC, chunk_id "
                                             "DESC LIMIT 1",
@@ -133,9 +134,9 @@ static void remember(struct rows_shared *shared, int64_t chunk_id)
 static int tell_damage(struct rows_table *table, const struct rows_source *source,
                        const struct rows_directory *directory)
 {
-	const struct wt_rows_damage damage = {table->kind,          directory->chunk_id,
-	                                      source->process_id,   directory->first_id,
-	                                      directory->last_id,   directory->rows};
+	const struct wt_rows_damage damage = {table->kind,        directory->chunk_id,
+	                                      source->process_id, directory->first_id,
+	                                      directory->last_id, directory->rows};
 	struct rows_shared *shared = table->shared;
 	char text[WT_ROWS_TEXT_BYTES];
 

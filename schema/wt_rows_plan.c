@@ -179,10 +179,12 @@ static struct bounds bounds_of(sqlite3_value *value, char letter)
 	} else if (type == SQLITE_FLOAT) {
 		real = sqlite3_value_double(value);
 		/* Beyond them doubles are whole, and int64_t ends. */
-		b.low = real < -9e18 ? INT64_MIN : real > 9e18 ? INT64_C(9000000000000000000)
-		                                               : (int64_t)floor(real);
-		b.high = real > 9e18 ? INT64_MAX : real < -9e18 ? INT64_C(-9000000000000000000)
-		                                                : (int64_t)ceil(real);
+		b.low = real < -9e18  ? INT64_MIN
+		        : real > 9e18 ? INT64_C(9000000000000000000)
+		                      : (int64_t)floor(real);
+		b.high = real > 9e18    ? INT64_MAX
+		         : real < -9e18 ? INT64_C(-9000000000000000000)
+		                        : (int64_t)ceil(real);
 	} else if (type == SQLITE_NULL) {
 		return (struct bounds){1, 0, true};
 	} else {

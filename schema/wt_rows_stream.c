@@ -186,9 +186,8 @@ static int place_chunks(struct rows_table *table, struct rows_cursor *cursor,
 	}
 	if (code == SQLITE_ROW)
 		return go_behind(table, stream, &cursor->filter, at.first_id, at.chunk_id);
-	return code == SQLITE_DONE
-	               ? go_behind(table, stream, &cursor->filter, INT64_MIN, INT64_MIN)
-	               : code;
+	return code == SQLITE_DONE ? go_behind(table, stream, &cursor->filter, INT64_MIN, INT64_MIN)
+	                           : code;
 }
 
 /* To the first row from id on, forward if it can be. */
@@ -206,7 +205,8 @@ static int place(struct rows_table *table, struct rows_cursor *cursor, struct ro
 		/* The next row may well be it. */
 		if (is_forward)
 			code = take_plain(table, stream, sqlite3_step(stream->plain));
-		if (code != SQLITE_OK || (is_forward && (stream->is_at_end || stream->key.id >= id)))
+		if (code != SQLITE_OK ||
+		    (is_forward && (stream->is_at_end || stream->key.id >= id)))
 			return code;
 		return place_plain(table, cursor, stream, id);
 	}
@@ -309,8 +309,8 @@ static int load_sources(struct rows_table *table)
 	table->source_count = 0;
 	sqlite3_bind_int64(s, 1, table->kind);
 	while ((code = sqlite3_step(s)) == SQLITE_ROW) {
-		struct rows_source *more = reallocarray(
-		        table->sources, table->source_count + 1, sizeof(table->sources[0]));
+		struct rows_source *more = reallocarray(table->sources, table->source_count + 1,
+		                                        sizeof(table->sources[0]));
 
 		if (!more) {
 			code = SQLITE_NOMEM;
@@ -340,7 +340,7 @@ static int prepare_plain(struct rows_table *table, struct rows_cursor *cursor,
 	sqlite3_str_appendf(sql, "SELECT %s%s", id, is_by_process(table) ? ", process_id" : "");
 	at += is_by_process(table);
 	for (unsigned c = 0; c < shape->column_count; c++) {
-		cursor->plain_column[c] = c == shape->id                                   ? 0
+		cursor->plain_column[c] = c == shape->id                                     ? 0
 		                          : is_by_process(table) && (int)c == shape->process ? 1
 		                                                                             : -1;
 		if (cursor->plain_column[c] >= 0 || !(cursor->columns >> c & 1))

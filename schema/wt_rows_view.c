@@ -37,9 +37,9 @@ static bool has_table(sqlite3 *db, const char *name)
 	sqlite3_stmt *s = NULL;
 	bool has = false;
 
-	if (sqlite3_prepare_v2(db,
-	                       "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1",
-	                       -1, &s, NULL) == SQLITE_OK &&
+	if (sqlite3_prepare_v2(
+	            db, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", -1,
+	            &s, NULL) == SQLITE_OK &&
 	    wt_db_bind(s, "t", name) == SQLITE_OK)
 		has = sqlite3_step(s) == SQLITE_ROW;
 	sqlite3_finalize(s);
@@ -72,12 +72,20 @@ static int attach_chunks(sqlite3 *db, void (*told)(void *arg, const struct wt_ro
 	return code;
 }
 
+/* In a transaction the file stays as it is. */
+static bool may_have_chunks(sqlite3 *db)
+{
+	if (wt_db_int(db, "PRAGMA main.user_version", 0) < 5 || !has_table(db, "chunk"))
+		return false;
+	return sqlite3_get_autocommit(db) || wt_db_int(db, "SELECT 1 FROM main.chunk LIMIT 1", 0);
+}
+
 int wt_rows_attach(sqlite3 *db, void (*told)(void *arg, const struct wt_rows_damage *damage),
                    void *arg)
 {
 	int code = SQLITE_OK;
 
-	if (wt_db_int(db, "PRAGMA user_version", 0) >= 5 && has_table(db, "chunk"))
+	if (may_have_chunks(db))
 		return attach_chunks(db, told, arg);
 	for (int kind = WT_CHUNK_KERNEL; kind < WT_CHUNK_KIND_MAX && code == SQLITE_OK; kind++) {
 		const char *name = wt_chunk_table((enum wt_chunk_kind)kind)->name;

@@ -50,7 +50,7 @@ static void try_name(const char *name)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1), *at = text, **shown;
-	const char *names[NAMES_MAX];
+	const char *names[NAMES_MAX] = {NULL};
 	size_t count = 0;
 
 	if (size)

@@ -13,12 +13,14 @@
  * where thread 0 stood in its block; what `empty` takes is both, without any clock being read.
  * `graph`: sequences of kernels as a graph, as a row of launches and one by one: what the first node costs, and
  * whether that goes with its code (another function, one block alone before it) or with the graph.
+ * `mix`: the same of truth's twelve shapes: the first one, the first two, and so on, so that each one's cycles are
+ * the difference of two lines.
  *
  * A line `blind` a measurement, TSV. FILE gets the blocks of one launch of each, as struct raw_block; a line says
  * from which one on.
  *
  * Build: tests/gpu/build.sh
- * Usage: blind_probe blocks FILE | blocks-traced FILE | graph | graph-traced
+ * Usage: blind_probe blocks FILE | blocks-traced FILE | graph | graph-traced | mix | mix-traced
  * Exit:  0 done, 1 a call failed, 2 usage, 77 no device
  */
 #include <algorithm>
@@ -27,6 +29,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
 #include <vector>
 
 #include "range_cupti.cuh"
@@ -120,6 +123,7 @@ static void launch(const shape &s, int times)
 struct seen {
 	double active, gaps, gap_cycles; /* by thread 0 */
 	double warp_active, warp_gaps, warp_gap_cycles; /* by the first and the last of its warps */
+	double filled[2]; /* of the gaps of warps, at most FILL[] cycles of each */
 	double warp_sum; /* over warps */
 	double first_off; /* cycles of thread 0 after the first warp, of the block that begins an SM */
 	long long sms;
@@ -129,7 +133,12 @@ struct span {
 	int64_t start, end;
 };
 
-static void join(std::vector<span> &spans, double *active, double *gaps, double *gap_cycles)
+/* How much of a gap an SM is active: without and with CUPTI's records (check_measured.py). */
+static const double FILL[2] = {112, 280};
+
+/* filled: NULL is fine. */
+static void join(std::vector<span> &spans, double *active, double *gaps, double *gap_cycles,
+                 double *filled)
 {
 	int64_t end;
 
@@ -140,6 +149,8 @@ static void join(std::vector<span> &spans, double *active, double *gaps, double 
 		if (s.start > end) {
 			*gaps += 1;
 			*gap_cycles += (double)(s.start - end);
+			for (int i = 0; filled && i < 2; i++)
+				filled[i] += std::min((double)(s.start - end), FILL[i]);
 		}
 		*active += (double)std::max<int64_t>(0, s.end - std::max(s.start, end));
 		end = std::max(end, s.end);
@@ -158,8 +169,8 @@ static void add_sm(seen &sum, const std::vector<raw_block> &blocks)
 		if (b.start < first->start)
 			first = &b;
 	}
-	join(own, &sum.active, &sum.gaps, &sum.gap_cycles);
-	join(all, &sum.warp_active, &sum.warp_gaps, &sum.warp_gap_cycles);
+	join(own, &sum.active, &sum.gaps, &sum.gap_cycles, NULL);
+	join(all, &sum.warp_active, &sum.warp_gaps, &sum.warp_gap_cycles, sum.filled);
 	sum.first_off += first->start -
 	                 std::min_element(all.begin(), all.end(), [](const span &a, const span &b) {
 		                 return a.start < b.start;
@@ -329,8 +340,29 @@ static void run_blocks(bool is_traced)
 #define CLOCK_GRID 264
 #define REPLAYS 40
 
+/* The shapes of truth's mix, without the longer blocks of two of them; steps '0', '1', ... */
+static const shape mix_shapes[] = {
+        {CLOCK, 1024, 2, 267, 0, 8000},  {CLOCK, 1024, 2, 264, 0, 8000},
+        {CLOCK, 1024, 2, 66, 0, 9000},   {CLOCK, 1024, 2, 290, 0, 12000},
+        {CLOCK, 256, 8, 1057, 0, 10000}, {CLOCK, 256, 8, 1400, 0, 6000},
+        {CLOCK, 1024, 2, 40, 0, 30000},  {CLOCK, 1024, 2, 528, 0, 12000},
+        {CLOCK, 512, 4, 700, 0, 16000},  {CLOCK, 512, 4, 530, 0, 50000},
+        {CLOCK, 1024, 2, 13, 0, 60000},  {CLOCK, 256, 8, 2113, 0, 20000},
+};
+#define MIX_STEPS "0123456789:;"
+#define STEP_BLOCKS 2200 /* room of each */
+
+static const shape *mix_shape(char step)
+{
+	return step >= '0' && step <= ';' ? &mix_shapes[step - '0'] : NULL;
+}
+
 static void enqueue_step(char step, block_record *records, cudaStream_t stream)
 {
+	const shape *s = mix_shape(step);
+
+	if (s)
+		truth_clock<<<s->grid, s->threads, 0, stream>>>(records, s->cycles, 0, 0);
 	switch (step) {
 	case 'A':
 		truth_clock<<<CLOCK_GRID, 1024, 0, stream>>>(records, 8000, 0, 0);
@@ -354,21 +386,27 @@ static void enqueue_step(char step, block_record *records, cudaStream_t stream)
 	CHECK(cudaGetLastError());
 }
 
-/* Cycles that blocks of the last round saw, and on how many SMs, of the steps that have records. */
+/*
+ * Of the steps that have records, in the last round: cycles by thread 0, on how many SMs, cycles from the first
+ * warp, and what of gaps is filled without and with records.
+ */
 static void fetch_steps(const char *steps)
 {
-	std::vector<block_record> records(CLOCK_GRID);
+	std::vector<block_record> records(STEP_BLOCKS);
 
 	for (size_t i = 0; steps[i]; i++) {
 		shape s = {CLOCK, 1024, 2, steps[i] == 'a' ? 1 : CLOCK_GRID, 0, 8000};
 		seen sum = {};
 
-		if (!strchr("ABa", steps[i]))
+		if (mix_shape(steps[i]))
+			s = *mix_shape(steps[i]);
+		else if (!strchr("ABa", steps[i]))
 			continue;
-		CHECK(cudaMemcpy(records.data(), state.records + i * CLOCK_GRID,
+		CHECK(cudaMemcpy(records.data(), state.records + i * STEP_BLOCKS,
 		                 s.grid * sizeof(block_record), cudaMemcpyDeviceToHost));
 		add_launch(sum, s, records.data(), NULL, false);
-		printf("\t%c:%.0f/%lld", steps[i], sum.active, sum.sms);
+		printf("\t%c:%.0f/%lld/%.0f/%.0f/%.0f", steps[i], sum.active, sum.sms,
+		       sum.warp_active, sum.filled[0], sum.filled[1]);
 	}
 }
 
@@ -384,7 +422,7 @@ static void measure_steps(const char *way, const char *steps)
 	if (is_graph) {
 		CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
 		for (size_t i = 0; steps[i]; i++)
-			enqueue_step(steps[i], state.records + i * CLOCK_GRID, stream);
+			enqueue_step(steps[i], state.records + i * STEP_BLOCKS, stream);
 		CHECK(cudaStreamEndCapture(stream, &graph));
 		CHECK(cudaGraphInstantiate(&executable, graph, 0));
 	}
@@ -394,7 +432,7 @@ static void measure_steps(const char *way, const char *steps)
 		if (is_graph)
 			CHECK(cudaGraphLaunch(executable, stream));
 		for (size_t i = 0; steps[i] && !is_graph; i++)
-			enqueue_step(steps[i], state.records + i * CLOCK_GRID, stream);
+			enqueue_step(steps[i], state.records + i * STEP_BLOCKS, stream);
 		if (is_apart) {
 			CHECK(cudaStreamSynchronize(stream));
 			nanosleep(&pause, NULL);
@@ -431,16 +469,34 @@ static void run_graph()
 	range_disable();
 }
 
+static void run_mix()
+{
+	const std::string all = MIX_STEPS;
+
+	printf("#steps\tway\tsteps\ttimes\tactive_cycles\tblocks...\n");
+	range_enable(true);
+	for (const char *way : {"row", "graph", "graph-apart"})
+		for (size_t count = 1; count <= all.size(); count++) {
+			measure_steps(way, all.substr(0, count).c_str());
+			fflush(stdout);
+		}
+	/* An empty one first, as truth graphlead. */
+	for (const char *steps : {"E", "E0", "E01", "E" MIX_STEPS})
+		measure_steps("graph", steps);
+	range_disable();
+}
+
 int main(int argc, char **argv)
 {
 	bool is_blocks = argc == 3 && !strncmp(argv[1], "blocks", 6),
-	     is_graph = argc == 2 && !strncmp(argv[1], "graph", 5);
+	     is_graph = argc == 2 && !strncmp(argv[1], "graph", 5),
+	     is_mix = argc == 2 && !strncmp(argv[1], "mix", 3);
 	bool is_traced = argc > 1 && strstr(argv[1], "-traced") != NULL;
 	int devices = 0;
 
-	if (!is_blocks && !is_graph) {
+	if (!is_blocks && !is_graph && !is_mix) {
 		fprintf(stderr, "usage: blind_probe blocks FILE | blocks-traced FILE | graph | "
-		                "graph-traced\n");
+		                "graph-traced | mix | mix-traced\n");
 		return 2;
 	}
 	if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -456,8 +512,8 @@ int main(int argc, char **argv)
 	range.metrics = {"sm__cycles_active.sum", "sm__cycles_elapsed.max", "sm__cycles_active.min",
 	                 "sm__cycles_active.max", "sm__warps_active.avg"};
 	range_config();
-	if (is_graph) {
-		run_graph();
+	if (is_graph || is_mix) {
+		is_graph ? run_graph() : run_mix();
 		return 0;
 	}
 	state.raw = fopen(argv[2], "wb");

@@ -56,6 +56,7 @@ EXTRA_DIST += \
 	tests/gpu/share/share_torch.py \
 	tests/gpu/sharing.py \
 	tests/gpu/sharing.sh \
+	tests/gpu/stream_course.py \
 	tests/gpu/tool_target.cu \
 	tests/gpu/tools.py \
 	tests/gpu/range_probe.cu tests/gpu/sass_probe.cu \

@@ -91,10 +91,14 @@ sampled_mode() {
   measured_run "$log.d" "$log" "--sample $interval" "$build/truth" --tsv $(truth_words "$1")
   sampled_rc=$?
   unset TRUTH_COURSE
-  test ! -e "$log.course" || gzip -9 -f "$log.course"
   ended sampled "$1" "$log" "$sampled_rc" || return
   measured_loss sampled "$log" "$1"
-  judge_sampled sampled "$1" "$log.out" "$log" --stretches
+  if test -e "$log.course"; then
+    judge_sampled sampled "$1" "$log.out" "$log" --stretches --course "$log.course"
+    gzip -9 -f "$log.course"
+  else
+    judge_sampled sampled "$1" "$log.out" "$log" --stretches
+  fi
 }
 
 # --sample auto for longer than it takes until it rests: which intervals it chose, and what came of it.
@@ -159,7 +163,7 @@ section_profiled() {
 
 # What blocks can't see, by the range profiler's counters. Judges nothing; some 40 s.
 section_blind() {
-  for way in blocks blocks-traced graph graph-traced; do
+  for way in ${WAVETAP_GPU_BLIND:-blocks blocks-traced graph graph-traced mix mix-traced}; do
     log=$work/blind-$way verdict=FAIL
     case $way in
       blocks*) set -- "$way" "$log.raw" ;;

@@ -154,7 +154,8 @@ int64_t pack_rows(sqlite3 *db, uint64_t seed)
 	             "FROM main.kernel_exec",
 	             NULL, NULL, NULL);
 	for (int kind = WT_CHUNK_KERNEL; kind < WT_CHUNK_KIND_MAX; kind++)
-		packed += pack_table(db, (enum wt_chunk_kind)kind, seed ? seed + (unsigned)kind : 0);
+		packed +=
+		        pack_table(db, (enum wt_chunk_kind)kind, seed ? seed + (unsigned)kind : 0);
 	sqlite3_exec(db, "DROP TABLE temp.pack_exec; COMMIT", NULL, NULL, NULL);
 	return packed;
 }

@@ -1,7 +1,8 @@
 /*
  * test_pack.c - packed rows are the rows. A recording of a real run is imported without chunks, and with
  * chunks of several sizes; the latter are taken apart here, chunk by chunk, and have the same rows of all
- * tables then. Also what a chunk's row of the table says of it, and how few bytes it takes.
+ * tables then. So has a file of plain rows that is packed afterwards, once a full disk has room again. Also
+ * what a chunk's row of the table says of it, and how few bytes it takes.
  */
 #include "tests/tap.h"
 
@@ -10,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/rederive.h"
 #include "daemon/replay.h"
 #include "schema/wt_chunk.h"
+#include "schema/wt_rows.h"
 
 static char folder[512];
 
@@ -231,6 +234,71 @@ static void check(const char *plain, const char *rows, const char *const *record
 	unlink(path);
 }
 
+/* ---- plain rows, packed afterwards */
+
+static sqlite3 *open_copy(const char *plain, const char *path)
+{
+	char command[1300];
+	sqlite3 *db = NULL;
+
+	snprintf(command, sizeof(command), "cp %s %s", plain, path);
+	if (system(command) || sqlite3_open(path, &db) != SQLITE_OK ||
+	    wt_rows_attach(db, NULL, NULL) != SQLITE_OK)
+		printf("# %s: %s\n", path, sqlite3_errmsg(db));
+	return db;
+}
+
+/* No page is left: all stays as it is, and is packed when there is room. A damaged chunk stays, too. */
+static void test_packer(const char *plain)
+{
+	char path[600], sql[80], error[WT_DB_ERROR_BYTES];
+	struct apart a;
+	sqlite3 *db;
+	int64_t pages;
+
+	snprintf(path, sizeof(path), "%s/late.db", folder);
+	setenv("WAVETAP_TEST_PACK", "4096", 1);
+	db = open_copy(plain, path);
+	sqlite3_exec(db, "VACUUM", NULL, NULL, NULL);
+	pages = number(db, "PRAGMA page_count");
+	snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %lld", (long long)pages);
+	number(db, sql);
+	is_i64(wt_pack_file(db, error), 0, "no room: no failure");
+	is_i64(number(db, "SELECT count(*) FROM chunk"), 0, "nothing is packed");
+	is_i64(number(db,
+	              "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+	       1, "the file is whole");
+	number(db, "PRAGMA max_page_count = 1000000");
+	setenv("WAVETAP_TEST_PACK", "100", 1);
+	is_i64(wt_pack_file(db, error), 0, "there is room");
+	ok(number(db, "SELECT count(*) > 100 FROM chunk"), "all is packed");
+	ok(number(db, "SELECT (SELECT count(*) FROM main.kernel_exec) + (SELECT count(*) FROM "
+	              "main.launch_call) < 100"),
+	   "hardly a row is left");
+	sqlite3_exec(
+	        db,
+	        "CREATE TABLE whole AS SELECT * FROM chunk WHERE chunk_id = 3; UPDATE chunk SET "
+	        "data = zeroblob(50) WHERE chunk_id = 3; INSERT INTO kernel_exec SELECT "
+	        "exec_id + 1000000, process_id, config_id, start_ns, end_ns, context_id, "
+	        "stream_id, correlation_id, graph_id, graph_node_id, launch_seq, link, "
+	        "underfill_sm_ns, wave_sm_ns, wave_max_sm_ns FROM kernel_row WHERE exec_id > 300 "
+	        "LIMIT 20",
+	        NULL, NULL, NULL);
+	is_i64(wt_pack_file(db, error), 0, "a chunk is damaged: no failure");
+	is_i64(number(db, "SELECT count(*) FROM chunk WHERE data = zeroblob(50)"), 1, "it stays");
+	sqlite3_exec(
+	        db,
+	        "UPDATE chunk SET data = (SELECT data FROM whole) WHERE chunk_id = 3; DROP TABLE "
+	        "whole; DELETE FROM kernel_exec WHERE exec_id > 1000000",
+	        NULL, NULL, NULL);
+	sqlite3_close(db);
+	a = expand(path);
+	is_i64(a.wrong, 0, "as the table says");
+	compare(a.db, plain);
+	sqlite3_close(a.db);
+	unlink(path);
+}
+
 static void test_recording(const char *const *names, int64_t chunks_min)
 {
 	const char *data = getenv("top_srcdir");
@@ -247,6 +315,7 @@ static void test_recording(const char *const *names, int64_t chunks_min)
 	check(plain, NULL, recordings, chunks_min);
 	check(plain, "512", recordings, 20);
 	check(plain, "64", recordings, 200);
+	test_packer(plain);
 	unlink(plain);
 }
 

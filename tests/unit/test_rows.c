@@ -252,11 +252,13 @@ static void test_again(void)
 	sqlite3_stmt *s = NULL, *want = NULL;
 	unsigned bad = 0;
 
-	sqlite3_prepare_v2(db, "SELECT seq, entry_ns FROM launch_row WHERE process_id = ?1 AND "
-	                       "seq >= ?2 AND seq <= ?3",
+	sqlite3_prepare_v2(db,
+	                   "SELECT seq, entry_ns FROM launch_row WHERE process_id = ?1 AND "
+	                   "seq >= ?2 AND seq <= ?3",
 	                   -1, &s, NULL);
-	sqlite3_prepare_v2(db, "SELECT seq, entry_ns FROM want_launch_row WHERE process_id = ?1 AND "
-	                       "seq >= ?2 AND seq <= ?3 ORDER BY seq",
+	sqlite3_prepare_v2(db,
+	                   "SELECT seq, entry_ns FROM want_launch_row WHERE process_id = ?1 AND "
+	                   "seq >= ?2 AND seq <= ?3 ORDER BY seq",
 	                   -1, &want, NULL);
 	for (int i = 0; i < 400; i++) {
 		int64_t process = 1 + draw(3), seq = draw(800), last = seq + draw(5);
@@ -271,9 +273,11 @@ static void test_again(void)
 		sqlite3_reset(s);
 		sqlite3_reset(want);
 		if (i % 50 == 49)
-			run("UPDATE want_launch_row SET entry_ns = entry_ns + 1 WHERE (process_id, seq) "
+			run("UPDATE want_launch_row SET entry_ns = entry_ns + 1 WHERE (process_id, "
+			    "seq) "
 			    "IN (SELECT process_id, seq FROM main.launch_call WHERE seq % 3 = 0); "
-			    "UPDATE main.launch_call SET entry_ns = entry_ns + 1 WHERE seq % 3 = 0");
+			    "UPDATE main.launch_call SET entry_ns = entry_ns + 1 WHERE seq % 3 = "
+			    "0");
 	}
 	sqlite3_finalize(s);
 	sqlite3_finalize(want);
@@ -329,6 +333,43 @@ static void test_packed(const char *path, uint64_t seed, const char *what)
 	sqlite3_close(db);
 }
 
+/* A reader beside a writer that packs: at any row of its statement, and again, nothing is missing or twice. */
+static void test_beside(const char *path)
+{
+	int64_t count, sum, bad = 0;
+	char error[WT_DB_ERROR_BYTES];
+	sqlite3 *reader;
+
+	unlink(path);
+	open_file(path, true);
+	make_rows(2000);
+	count = count_of("SELECT count(*) FROM main.kernel_exec");
+	sum = count_of("SELECT sum(exec_id) FROM main.kernel_exec");
+	if (wt_db_open(path, &reader, error)) {
+		printf("Bail out! %s\n", error);
+		exit(1);
+	}
+	sqlite3_exec(reader, "PRAGMA query_only = OFF", NULL, NULL, NULL);
+	wt_rows_attach(reader, NULL, NULL);
+	for (int round = 0; round < 12; round++) {
+		int64_t rows = 0, ids = 0;
+		sqlite3_stmt *s = NULL;
+
+		sqlite3_prepare_v2(reader, "SELECT exec_id FROM kernel_row", -1, &s, NULL);
+		while (sqlite3_step(s) == SQLITE_ROW) {
+			ids += sqlite3_column_int64(s, 0);
+			if (++rows == 1 + 150 * round)
+				pack_rows(db, 3 + (unsigned)round);
+		}
+		bad += rows != count || ids != sum;
+		sqlite3_finalize(s);
+	}
+	is_i64(bad, 0, "rows read while they are packed");
+	is_i64(count_of("SELECT count(*) FROM main.kernel_exec") < count / 2, 1, "  and they were");
+	sqlite3_close(reader);
+	sqlite3_close(db);
+}
+
 /* Of each chunk a byte is changed, one at a time: the rest can be read, and it is told. */
 static void test_damage(const char *path)
 {
@@ -339,8 +380,9 @@ static void test_damage(const char *path)
 	open_file(path, true);
 	make_rows(2000);
 	pack_rows(db, 7);
-	all = count_of("SELECT (SELECT sum(row_count) FROM chunk WHERE kind = 1) + (SELECT count(*) "
-	               "FROM main.kernel_exec)");
+	all = count_of(
+	        "SELECT (SELECT sum(row_count) FROM chunk WHERE kind = 1) + (SELECT count(*) "
+	        "FROM main.kernel_exec)");
 	chunks = count_of("SELECT max(chunk_id) FROM chunk WHERE kind = 1");
 	sqlite3_close(db);
 	open_file(path, false);
@@ -348,7 +390,8 @@ static void test_damage(const char *path)
 	for (int64_t id = 1; id <= chunks; id++) {
 		int64_t rows;
 
-		snprintf(sql, sizeof(sql), "SELECT row_count FROM chunk WHERE chunk_id = %" PRId64, id);
+		snprintf(sql, sizeof(sql), "SELECT row_count FROM chunk WHERE chunk_id = %" PRId64,
+		         id);
 		rows = count_of(sql);
 		snprintf(sql, sizeof(sql),
 		         "SAVEPOINT s; UPDATE chunk SET data = substr(data, 1, length(data) - %d) "
@@ -358,7 +401,8 @@ static void test_damage(const char *path)
 		told_count = 0;
 		bad_all += count_of("SELECT count(*) FROM kernel_row") != all - rows;
 		bad_all += count_of("SELECT count(*) FROM kernel_row") != all - rows;
-		bad_told += told_count != 1 || !strstr(told_text, " is damaged: kernel_exec of process ");
+		bad_told += told_count != 1 ||
+		            !strstr(told_text, " is damaged: kernel_exec of process ");
 		run("ROLLBACK TO s; RELEASE s");
 		bad_all += count_of("SELECT count(*) FROM kernel_row") != all;
 	}
@@ -372,7 +416,8 @@ static void test_damage(const char *path)
 	run("UPDATE chunk SET row_count = row_count + 1 WHERE chunk_id = 2");
 	is_i64(sqlite3_exec(db, "SELECT sum(exec_id) FROM kernel_row", NULL, NULL, NULL) & 0xff,
 	       SQLITE_CORRUPT, "nobody to tell: the statement fails");
-	ok(strstr(sqlite3_errmsg(db), "chunk 2 is damaged: kernel_exec of process ") != NULL, "  and says why");
+	ok(strstr(sqlite3_errmsg(db), "chunk 2 is damaged: kernel_exec of process ") != NULL,
+	   "  and says why");
 	is_i64(count_of("SELECT count(*) FROM launch_row") > 0, 1, "  others go on");
 	sqlite3_close(db);
 }
@@ -429,6 +474,7 @@ int main(void)
 	test_packed(path, 0, "everything is packed");
 	for (uint64_t seed = 1; seed < 6; seed++)
 		test_packed(path, seed * 7919, "some is packed");
+	test_beside(path);
 	test_damage(path);
 	test_lies(path);
 	unlink(path);
