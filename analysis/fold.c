@@ -94,7 +94,7 @@ static int give_unknowns(struct wt_fold *fold, uint32_t idx)
 	void *grown;
 
 	if (!fold->is_crowded)
-		bins = fold_block_bins(&fold->options, block, 1) *
+		bins = fold_block_bins(&fold->options, block) *
 		       (fold_block_is_course(block) ? fold->finer : 1);
 	grown = fold_room(fold->owner, &fold->owner_room, fold->normal.unknowns + bins,
 	                  sizeof(*fold->owner));

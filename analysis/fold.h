@@ -4,7 +4,7 @@
  *
  * A sample says how many SMs were active on average during an interval of some 50 us, in which
  * several kernels ran. Thousands of launches of a configuration meet the samples at all phases. So a
- * configuration gets phase bins (about bin_ns of its duration each), a bin's unknown is the number of
+ * configuration gets phase bins (of bin_ns of its duration at most), a bin's unknown is the number of
  * SMs active in it, and each sample is an equation
  *
  *     active SMs x length of the sample = sum over bins of unknown x time of overlap
@@ -73,6 +73,7 @@ struct wt_fold_options {
 	uint32_t sm_count;
 	int64_t bin_ns; /* 0: 2000 */
 	uint32_t bins_max; /* per configuration; 0: 64 */
+	bool is_nearest; /* bins as near to bin_ns as can be, as a reference has them: some are longer */
 	int64_t offset_max_ns; /* 0: 60000 */
 	int64_t split_ns; /* 0: 200 */
 	int64_t ramp_ns; /* of each kernel; see RAMP */

@@ -110,17 +110,26 @@ double fold_block_span_ns(const struct fold_block *block)
 	return block->durations ? block->duration_ns / (double)block->durations : 0;
 }
 
-uint32_t fold_block_bins(const struct wt_fold_options *options, const struct fold_block *block,
-                         double width)
+static double shared_ns(const struct fold_block *block)
 {
-	double ns = block->span_ns;
+	if (!fold_block_is_course(block))
+		return block->span_ns;
+	if (block->alones)
+		return block->alone_ns / (double)block->alones;
+	return block->durations ? block->duration_ns / (double)block->durations : 0;
+}
 
-	if (fold_block_is_course(block)) {
-		ns = block->durations ? block->duration_ns / (double)block->durations : 0;
-		if (block->alones)
-			ns = block->alone_ns / (double)block->alones;
-	}
-	return ns > 0 ? fold_bins(options, ns / width) : 1;
+uint32_t fold_block_bins(const struct wt_fold_options *options, const struct fold_block *block)
+{
+	return fold_bins(options, shared_ns(block));
+}
+
+uint32_t fold_block_search_bins(const struct wt_fold_options *options,
+                                const struct fold_block *block, double width)
+{
+	double bin_ns = (double)options->bin_ns;
+
+	return fold_bins(options, bin_ns * floor(shared_ns(block) / width / bin_ns + 0.5));
 }
 
 /* ---- sets */

@@ -132,7 +132,7 @@ static void share_unknowns(struct fold_fit *fit, const struct ranked *ranked, si
 	for (size_t i = 0; i < blocks->count; i++) {
 		const struct fold_block *block = &blocks->all[ranked[i].block];
 		struct fold_place *place = &fit->places[ranked[i].block];
-		uint32_t bins = fold_block_bins(&fit->fold->options, block, fit->width);
+		uint32_t bins = fold_block_search_bins(&fit->fold->options, block, fit->width);
 
 		fit->wanted += ranked[i].ns > 0 ? bins : 0;
 		if (i >= own) { /* the rest shares unknown 0 */

@@ -96,9 +96,11 @@ int fold_block_of_two(struct fold_blocks *blocks, const struct fold_pair *pair, 
 void fold_block_saw(struct fold_block *block, double phase_ns);
 /* What its bins share out. */
 double fold_block_span_ns(const struct fold_block *block);
-/* How many it should have; width: of bins, over the usual one. */
-uint32_t fold_block_bins(const struct wt_fold_options *options, const struct fold_block *block,
-                         double width);
+/* How many it should have. */
+uint32_t fold_block_bins(const struct wt_fold_options *options, const struct fold_block *block);
+/* In the search for the offset, where so many are nearest to the usual width x `width`. */
+uint32_t fold_block_search_bins(const struct wt_fold_options *options,
+                                const struct fold_block *block, double width);
 
 /* ---- fold_segments.c */
 
@@ -332,7 +334,7 @@ struct fold_channel {
 struct fold_channel fold_channel_of(const struct wt_fold *fold, int channel);
 void fold_solution_fini(struct fold_solution *solution);
 
-/* How many bins a kernel of this duration has. */
+/* How many bins a kernel of this duration has: of bin_ns at most, but for bins_max. */
 uint32_t fold_bins(const struct wt_fold_options *options, double duration_ns);
 /* Deterministic bits: as random as they have to be. */
 uint64_t fold_signs(uint64_t seed);

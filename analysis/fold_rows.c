@@ -2,6 +2,7 @@
  * fold_rows.c - see fold_internal.h: from a sample to its row: how long it saw which unknown.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +35,9 @@ uint64_t fold_signs(uint64_t seed)
 
 uint32_t fold_bins(const struct wt_fold_options *options, double duration_ns)
 {
-	double bins = duration_ns / (double)options->bin_ns + 0.5;
+	double bins = duration_ns / (double)options->bin_ns;
 
+	bins = options->is_nearest ? floor(bins + 0.5) : ceil(bins);
 	if (bins >= options->bins_max)
 		return options->bins_max;
 	return bins < 1 ? 1 : (uint32_t)bins;

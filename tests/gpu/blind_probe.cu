@@ -29,7 +29,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <string>
 #include <vector>
 
 #include "range_cupti.cuh"
@@ -471,18 +470,19 @@ static void run_graph()
 
 static void run_mix()
 {
-	const std::string all = MIX_STEPS;
+	char steps[sizeof(MIX_STEPS)] = "";
 
 	printf("#steps\tway\tsteps\ttimes\tactive_cycles\tblocks...\n");
 	range_enable(true);
 	for (const char *way : {"row", "graph", "graph-apart"})
-		for (size_t count = 1; count <= all.size(); count++) {
-			measure_steps(way, all.substr(0, count).c_str());
+		for (size_t count = 1; count < sizeof(steps); count++) {
+			snprintf(steps, count + 1, "%s", MIX_STEPS);
+			measure_steps(way, steps);
 			fflush(stdout);
 		}
 	/* An empty one first, as truth graphlead. */
-	for (const char *steps : {"E", "E0", "E01", "E" MIX_STEPS})
-		measure_steps("graph", steps);
+	for (const char *lead : {"E", "E0", "E01", "E" MIX_STEPS})
+		measure_steps("graph", lead);
 	range_disable();
 }
 

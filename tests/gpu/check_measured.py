@@ -37,7 +37,7 @@ import stream_course
 
 OVER_NS, OVER_TOLERANCE, SHORT_NS, SHORT_TOLERANCE = 10_000, 0.01, 5_000, 0.03
 STRAGGLE_TOLERANCE = 0.03
-BIN_NS = 2_050
+BIN_NS = 2_010
 PROFILE_SHARE = 0.03  # of the SMs, beside the claimed error
 PROFILE_BINS_WRONG = 0.05  # share of bins that may be outside
 LAUNCH_DRAIN_NS = 900  # at most, by which recorded durations exceed first to last block

@@ -88,13 +88,14 @@ static double read_reference(struct known *known, size_t count)
 }
 
 /* All at once, or as a sampler's stretches of `part` samples come. */
-static struct wt_fold *fold_all(const struct fold_data *data, size_t part)
+static struct wt_fold *fold_all(const struct fold_data *data, size_t part,
+                                const struct wt_fold_options *options)
 {
 	const int64_t margin_ns = 60000;
 	struct wt_fold *fold;
 	size_t first = 0, last = 0;
 
-	if (wt_fold_create(NULL, &fold))
+	if (wt_fold_create(options, &fold))
 		abort();
 	for (size_t i = 0; i < data->sample_count; i += part) {
 		size_t count = data->sample_count - i < part ? data->sample_count - i : part;
@@ -148,12 +149,13 @@ static void check_mix(size_t part)
 	struct known known[CONFIGS_MAX] = {{{0}, 0, 0, {0}, 0}};
 	size_t count = read_truth(known), bins = 0, within = 0;
 	double residual = read_reference(known, count), errors[CONFIGS_MAX], square = 0, most = 0;
+	struct wt_fold_options options = {.sm_count = SMS, .is_nearest = true};
 	struct wt_fold_summary summary;
 	struct fold_data data;
 	struct wt_fold *fold;
 
 	fold_data_read(&data, "mix50us");
-	fold = fold_all(&data, part);
+	fold = fold_all(&data, part, &options);
 	wt_fold_summary(fold, &summary);
 	printf("# mix50us by %zu: offset %.0f +- %.0f ns, residual %.5f, %zu bytes\n", part,
 	       summary.offset_ns, summary.offset_error_ns, summary.residual, summary.bytes);
@@ -216,7 +218,7 @@ static void check_training(size_t part)
 	struct wt_fold *fold;
 
 	fold_data_read(&data, "train-b32");
-	fold = fold_all(&data, part);
+	fold = fold_all(&data, part, NULL);
 	wt_fold_summary(fold, &summary);
 	printf("# train-b32 by %zu: offset %.0f +- %.0f ns, residual %.5f, %zu unknowns, %zu "
 	       "bytes\n",
