@@ -285,9 +285,9 @@ static int check_query(struct wt_check *check, const struct wt_check_query *quer
 /* ---- all of them */
 
 typedef int check_fn(struct wt_check *check);
-static check_fn *const checks[] = {check_integrity,  check_schema,    check_text,
+static check_fn *const checks[] = {check_integrity,  check_schema,     check_text,
                                    wt_check_chunks,  wt_check_kernels, wt_check_calls,
-                                   wt_check_samples, wt_check_ledger, wt_check_bounds};
+                                   wt_check_samples, wt_check_ledger,  wt_check_bounds};
 #define CHECK_COUNT ((int)(sizeof(checks) / sizeof(checks[0])))
 
 int wt_check_count(void)

@@ -307,7 +307,7 @@ void wt_codec_clear_varying(const struct wt_recording_shape_key *key, union wt_c
 }
 
 void wt_codec_record(struct wt_recording_codec *codec, struct wt_recording_shape *shape,
-                        union wt_codec_record *r)
+                     union wt_codec_record *r)
 {
 	switch (shape->key.kind) {
 	case WT_KIND_LAUNCH:
