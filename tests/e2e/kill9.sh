@@ -41,9 +41,10 @@ while [ "$i" -lt "$app_kills" ]; do
     settle || bad=$((bad + 1))
   fi
   attempted=$("$counters" "$WTFAKE_COUNTERS" launch_attempted 2>/dev/null | sed 's/.*[= ]//')
-  # Killed before its first launch, while its segment was being made or before, it leaves nothing to account
-  # for: counted here.
-  if [ -z "$(run_file)" ] && [ "${attempted:-0}" = 0 ]; then
+  # Killed before its first launch, or while its segment was being made, it leaves nothing to account for:
+  # counted here.
+  if [ -z "$(run_file)" ] &&
+    { [ "${attempted:-0}" = 0 ] || grep -q 'still being made' "$data/wavetapd.log" 2>/dev/null; }; then
     unborn=$((unborn + 1))
     rm -f "$WTFAKE_COUNTERS" "$data/wavetapd.log"
     continue
