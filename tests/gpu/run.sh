@@ -70,6 +70,7 @@ has_device_node() {
 find_build() {
   test -n "${WAVETAP_BUILD:-}" || die 'WAVETAP_BUILD is not set: the folder with the programs'
   build=$(cd "$WAVETAP_BUILD" && pwd -P) || exit 2
+  export WAVETAP_BUILD="$build"
   for program in libwavetap.so wavetap wavetapd truth occupancy_matrix; do
     test -e "$build/$program" || die "$build/$program is missing"
   done

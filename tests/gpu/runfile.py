@@ -1,11 +1,15 @@
-"""Opening run files for the checkers of this folder: Python's own sqlite3, read only.
+"""Opening run files for the checkers of this folder: Python's own sqlite3, read only. Those that hold packed
+rows are expanded first, by `wavetap export --format sqlite` of $WAVETAP_BUILD, $top_builddir or $PATH.
 
 Names of views and columns of the run file are here and nowhere else in tests/gpu.
 """
 import glob
 import os
+import shutil
 import sqlite3
+import subprocess
 import sys
+import tempfile
 
 LAUNCH_VIEW = "launch"  # one row per kernel that ran
 LAUNCH_COLUMNS = (
@@ -40,12 +44,47 @@ def find_run_file(path):
   return found[0]
 
 
+def has_packed_rows(connection):
+  """Not in files of versions before 5."""
+  try:
+    return connection.execute("SELECT EXISTS (SELECT 1 FROM chunk)").fetchone()[0]
+  except sqlite3.Error:
+    return False
+
+
+def find_wavetap():
+  for variable in ("WAVETAP_BUILD", "top_builddir"):
+    path = os.path.join(os.environ.get(variable, ""), "wavetap")
+    if os.environ.get(variable) and os.access(path, os.X_OK):
+      return os.path.abspath(path)
+  return shutil.which("wavetap")
+
+
+def open_expanded(path):
+  """A connection to a copy with all rows in their tables, which goes with the connection."""
+  program = find_wavetap()
+  if not program:
+    raise RunFileError(f"{path} holds packed rows, and no wavetap is there to expand them")
+  with tempfile.TemporaryDirectory() as folder:
+    whole = os.path.join(folder, "whole.db")
+    done = subprocess.run([program, "export", "-r", path, "--format", "sqlite", "-o", whole],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+      raise RunFileError(f"{path}: {done.stderr.strip()}")
+    connection = sqlite3.connect(whole)
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opened: the file may lose its name
+    return connection
+
+
 def open_run_file(path):
   """A connection whose rows answer by column name."""
   path = find_run_file(path)
   if not os.path.exists(path):
     raise RunFileError(f"{path}: no such run file")
   connection = sqlite3.connect(path, timeout=30)  # a live daemon may be writing
+  if has_packed_rows(connection):
+    connection.close()
+    connection = open_expanded(path)
   connection.row_factory = sqlite3.Row
   connection.execute("PRAGMA query_only = 1")
   return connection
