@@ -4,7 +4,9 @@ EXTRA_DIST += tests/data/README.md tests/data/cut_run.py tests/data/h200-train-e
 	tests/data/h200-train-compile.wtrec tests/data/h200-train-eager.wtrec tests/data/h200-triton.wtrec \
 	tests/data/h200x2-ddp-rank0.wtrec tests/data/h200x2-ddp-rank1.wtrec \
 	tests/data/h200x2-late-ddp-rank0.wtrec tests/data/h200x2-late-ddp-rank1.wtrec \
-	tests/data/h200x2-late-ddp.phases tests/data/h200-blind.tsv
+	tests/data/h200x2-late-ddp.phases tests/data/h200-blind.tsv \
+	tests/data/h200x2-late-fsdp-rank0.wtrec tests/data/h200x2-late-fsdp-rank1.wtrec \
+	tests/data/h200x2-late-fsdp.phases
 
 # Kernels and samples of PM sampling, for folding.
 EXTRA_DIST += tests/data/fold/mix50us-kernels.csv.gz tests/data/fold/mix50us-reference.txt \
