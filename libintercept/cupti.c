@@ -352,11 +352,11 @@ void wt_cupti_disable_kinds(void)
 	wt_store_release(&owned_kinds, 0);
 }
 
-/* Kernels first: one that has a record has its link, too. */
+/* Kinds last: with the last of them the driver may be free for another copy of libcupti. */
 void wt_cupti_disable_all(void)
 {
-	wt_cupti_disable_kinds();
 	wt_cupti_switch_launch_calls(0);
+	wt_cupti_disable_kinds();
 }
 
 /* Everything CUPTI has to be told, in the order it wants. Kernels are the one kind without

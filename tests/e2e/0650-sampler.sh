@@ -137,7 +137,7 @@ WAVETAP_SAMPLE=5 "$wavetap" run --sample off -- "$fake/app_demo" --seconds 0.1 >
 is "$?" 0 "unless --sample stands before it"
 WAVETAP_PROFILE=many "$wavetap" run true 2>"$work/err"
 is "$?|$(head -n 1 "$work/err")" "2|wavetap: WAVETAP_PROFILE: \"many\" is not a number of launches up to 1000" "WAVETAP_PROFILE=many is refused"
-WAVETAP_PROFILE=many "$wavetap" run --sample off --profile 0 -- "$fake/app_demo" --seconds 0.1 >/dev/null 2>"$work/err"
+WAVETAP_PROFILE=many "$wavetap" run --sample off --profile 5 -- "$fake/app_demo" --seconds 0.1 >/dev/null 2>"$work/err"
 is "$?" 0 "unless --profile stands before it"
 settle
 WAVETAP_PROFILE=1 "$wavetap" run -- "$fake/app_demo" --seconds 0.3 >/dev/null 2>"$work/err"

@@ -5,6 +5,7 @@
 # After every kill of an application: attempted (counted by the simulated driver in a file that
 # survives the kill) = stored + counted losses, within the calls that were inside the hook at
 # that moment. After kills of the daemon: no launch is missing, none is there twice.
+WAVETAP_TEST_PACK=${WAVETAP_TEST_PACK-}
 . "$top_srcdir/tests/e2e/lib.sh"
 
 app_kills=$1

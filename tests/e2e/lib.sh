@@ -25,6 +25,9 @@ mkdir -p "$data" "$shm"
 WAVETAP_DIR=$data
 WAVETAP_SHM_DIR=$shm
 WAVETAP_DAEMON=$top_builddir/wavetapd
+# Rows stay rows, for sqlite3 to look at; tests of packing set it themselves, empty for what users get.
+WAVETAP_TEST_PACK=${WAVETAP_TEST_PACK-0}
+if [ -n "$WAVETAP_TEST_PACK" ]; then export WAVETAP_TEST_PACK; else unset WAVETAP_TEST_PACK; fi
 LD_LIBRARY_PATH=$top_builddir/tests/fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export WAVETAP_DIR WAVETAP_SHM_DIR WAVETAP_DAEMON LD_LIBRARY_PATH
 unset WAVETAP_RUN WAVETAP_NAME WAVETAP_TAGS WAVETAP_RECORD WAVETAP_CUPTI LD_PRELOAD WAVETAP
