@@ -130,7 +130,7 @@ TESTS += tests/unit/test_phases
 tests_unit_test_phases_SOURCES = tests/unit/test_phases.c tests/tap.h cli/phases.c cli/phases.h \
 	cli/ranges.c cli/ranges.h cli/report_sql.c cli/report_sql.h
 tests_unit_test_phases_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(SQLITE_LIBS) -lm
+tests_unit_test_phases_LDADD = libwtanalysis.a libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
 
 TESTS += tests/unit/test_measured_readers.sh
 EXTRA_DIST += tests/unit/test_measured_readers.sh tests/unit/measured.sql

@@ -188,7 +188,7 @@ is "$(kinds) $(findings "(value ->> 'is_ledger_line') || ' ' || (value ->> 'stak
   "an eighth of the warps, by registers: a bound, no idle time"
 plant gemm 800 0 0 0.4 100000 90 "$(few sgemm_128x128)"
 is "$(kinds)" nothing "but not of a GEMM"
-ok "and why is said" sh -c '"$1" diagnose -r "$2" | grep -q "^   99.3%  *sgemm_128x128: few warps on an SM on purpose"' - "$wavetap" "$run"
+ok "and why is said" sh -c '"$1" diagnose -r "$2" | grep -A 3 "few warps on an SM on purpose" | grep -q "^ *99.3%  *sgemm_128x128"' - "$wavetap" "$run"
 plant persistent 16 0 0 0.4 100000 90 "UPDATE kernel SET name = 'gemm_persistent_kernel';"
 is "$(kinds)" nothing "a persistent kernel may leave SMs alone"
 ok "and why is said" grep -q '"reason": "persistent or Stream-K by its name' "$work/out.json"

@@ -189,7 +189,8 @@ static void fixed_edges(uint64_t seed, double gap_ns, size_t bytes_max)
 		           (bytes_max ? result.error_sms : fmax(share * sim_truth(&sim, i), 0.25)),
 		   "a kernel of %.1f us: %.1f SMs, true %.1f", lengths[i] / 1e3, result.active_sms,
 		   sim_truth(&sim, i));
-		ok(fabs(result.bins - ceil((lengths[i] + 650) / 2000)) < 0.5, "bins of 2 us at most");
+		ok(fabs(result.bins - ceil((lengths[i] + 650) / 2000)) < 0.5,
+		   "bins of 2 us at most");
 		is_near(sum, result.active_sms, 0.01, "of the mean that is said");
 	}
 	wt_fold_destroy(fold);

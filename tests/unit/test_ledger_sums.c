@@ -17,7 +17,7 @@
 #include "tests/tap.h"
 #include "tests/unit/random_run_file.h"
 
-#define PROGRAMS 1500
+#define PROGRAMS 200
 #define FAILURES_SHOWN 10
 #define ROUNDS_MAX 6
 

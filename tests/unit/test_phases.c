@@ -7,6 +7,7 @@
 #include "analysis/phase.h"
 #include "cli/phases.h"
 #include "schema/wt_db.h"
+#include "schema/wt_rows.h"
 #include "tests/tap.h"
 
 /* Two processes: 1 goes backward on thread 11, in a range called so are some; 2 has one thread. */
@@ -77,6 +78,7 @@ int main(int argc, char **argv)
 	is_i64(sqlite3_exec(db, wt_schema_sql, NULL, NULL, NULL), SQLITE_OK, "the schema");
 	is_i64(sqlite3_exec(db, rows, NULL, NULL, &why), SQLITE_OK, "its rows");
 	is_str(why, NULL, "without a word");
+	is_i64(wt_rows_attach(db, NULL, NULL), SQLITE_OK, "read as a run file is");
 	is_i64(wt_phases_make(db), 0, "phases");
 	is_i64(count(db, "exec_id < 1000 AND phase = 2 AND evidence = 3"), 80,
 	       "backward: the thread that does not update");
