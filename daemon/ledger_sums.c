@@ -1,7 +1,7 @@
 /*
  * ledger_sums.c - see ledger_sums.h. Single-threaded; blocks on the file.
  */
-#include "daemon/ledger_sums.h"
+#include "daemon/ledger_sums_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,8 +10,6 @@
 #include "schema/wt_db.h"
 
 #define PROCESSES_MAX (INT64_C(1) << 30) /* as in the ledger */
-#define GRAPHS_MAX 65536u /* graph launches that are kept; older ones had no kernels */
-#define GRAPH_AGE_NS INT64_C(60000000000)
 
 /* ---- what there is to sum for */
 
@@ -228,379 +226,6 @@ static int take(struct wt_ledger_sums *sums, const struct wt_ledger_held *held)
 	return !rc && row->has_call ? wt_gap_source_note(&sums->source, row) : rc;
 }
 
-/* ---- may they be used? */
-
-/* The clocks are read together once a second: see cli/ledger.c, which has the same over all readings. */
-static const char clock_sql[] =
-        "WITH c AS (SELECT clock_id, process_id, bracket_ns, monotonic_ns AS t,"
-        "   realtime_ns - monotonic_ns AS r, cupti_ns - realtime_ns AS u FROM clock"
-        "   WHERE clock_id >= ?1),"
-        "  p AS (SELECT process_id, t, t - lag(t) OVER w AS dt, r - lag(r) OVER w AS dr,"
-        "   u - lag(u) OVER w AS du FROM c WINDOW w AS (PARTITION BY process_id ORDER BY t)),"
-        "  q AS (SELECT *, lag(dt) OVER w AS dt1, lag(dr) OVER w AS dr1, lag(du) OVER w AS du1"
-        "   FROM p WINDOW w AS (PARTITION BY process_id ORDER BY t))"
-        " SELECT max(ifnull((SELECT max(bracket_ns) FROM c), 0), ifnull((SELECT CAST(max(max("
-        "   abs(dr - 1.0 * dr1 * dt / dt1)), ifnull(max(abs(du - 1.0 * du1 * dt / dt1)), 0))"
-        "   AS INTEGER) FROM q WHERE dt > 500000000 AND dt1 > 500000000), 0)),"
-        /* Of those that go on two readings more are needed. */
-        " ifnull((SELECT min(clock_id) FROM (SELECT clock_id, row_number() OVER (PARTITION BY"
-        "   process_id ORDER BY clock_id DESC) AS n FROM c JOIN proc USING (process_id)"
-        "   WHERE state = 'live') WHERE n <= 3), (SELECT max(clock_id) + 1 FROM clock))";
-
-static int read_clock(struct wt_ledger_sums *sums)
-{
-	sqlite3_stmt *s;
-	int rc = wt_db_prepare(sums->db, clock_sql, &s);
-
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, sums->mark.clock_id);
-	rc = wt_db_step(s);
-	if (rc > 0) {
-		int64_t error_ns = sqlite3_column_int64(s, 0);
-
-		if (error_ns > sums->mark.clock_error_ns)
-			sums->mark.clock_error_ns = error_ns;
-		if (sqlite3_column_type(s, 1) != SQLITE_NULL)
-			sums->mark.clock_id = sqlite3_column_int64(s, 1);
-	}
-	sqlite3_finalize(s);
-	return rc < 0 ? rc : 0;
-}
-
-static int64_t clock_error_of(const struct wt_ledger_mark *mark)
-{
-	int64_t error_ns = WT_LEDGER_CLOCK_LEAST_NS;
-
-	if (mark->clock_error_ns > error_ns)
-		error_ns = mark->clock_error_ns;
-	return mark->lead_ns > error_ns ? mark->lead_ns : error_ns;
-}
-
-/* What all sums depend on; never 0. */
-static int64_t basis_of(const struct wt_ledger_sums *sums, int64_t from_ns, int64_t clock_error_ns)
-{
-	uint64_t hash = wt_facts_basis(sums->facts) ^ (uint64_t)from_ns;
-
-	hash = hash * UINT64_C(0xff51afd7ed558ccd) ^ (uint64_t)clock_error_ns;
-	hash *= UINT64_C(0x9e3779b97f4a7c15);
-	return (int64_t)(hash >> 2) + 1;
-}
-
-static int load_facts(struct wt_ledger_sums *sums)
-{
-	struct wt_facts_from from = {INT64_MAX, INT64_MAX, INT64_MAX, sums->mark.capture_id};
-
-	for (size_t i = 0; i < sums->place_count; i++) {
-		const struct wt_facts_from *at = &sums->places[i].from;
-
-		if (!sums->places[i].has_rows)
-			continue;
-		from.call_id = at->call_id < from.call_id ? at->call_id : from.call_id;
-		from.copy_id = at->copy_id < from.copy_id ? at->copy_id : from.copy_id;
-		from.overhead_id =
-		        at->overhead_id < from.overhead_id ? at->overhead_id : from.overhead_id;
-	}
-	if (from.capture_id > from.call_id)
-		from.capture_id = from.call_id;
-	wt_facts_free(sums->facts);
-	sums->facts = NULL;
-	return wt_facts_load_from(sums->db, sums->clock_error_ns, &from, &sums->facts);
-}
-
-/* Which devices have rows that are not taken yet, or run on. */
-static int find_devices_at_work(struct wt_ledger_sums *sums)
-{
-	sqlite3_stmt *s;
-	int rc = wt_db_prepare(sums->db,
-	                       "SELECT DISTINCT c.device_id FROM (SELECT DISTINCT config_id FROM "
-	                       "kernel_row WHERE exec_id >= ?1) JOIN config c USING (config_id)",
-	                       &s);
-
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, sums->mark.low_exec);
-	while ((rc = wt_db_step(s)) > 0) {
-		struct wt_ledger_place *place =
-		        wt_ledger_sums_place(sums, sqlite3_column_int64(s, 0));
-
-		if (place)
-			place->has_rows = true;
-	}
-	sqlite3_finalize(s);
-	return rc;
-}
-
-static bool is_summed(const struct wt_ledger_sums *sums, int64_t device_id, int64_t process_id,
-                      int64_t since_ns)
-{
-	for (size_t i = 0; i < sums->owner_count; i++) {
-		const struct wt_ledger_owner *owner = &sums->owners[i];
-
-		if ((device_id < 0 || owner->device_id == device_id) &&
-		    (process_id < 0 || owner->process_id == process_id) &&
-		    owner->last_ns > since_ns)
-			return true;
-	}
-	return false;
-}
-
-/* New facts of a time that is summed: those of the thread that launched come before its launch. */
-static int find_late_facts(struct wt_ledger_sums *sums)
-{
-	static const char sql[] =
-	        "SELECT device_id, -1, min(start_ns) FROM copy WHERE copy_id > ?1 AND "
-	        "device_id IS NOT NULL AND end_ns > start_ns GROUP BY device_id"
-	        " UNION ALL SELECT -1, process_id, min(entry_ns) FROM call_row JOIN api USING (api)"
-	        " WHERE call_id > ?2 AND class = 8 AND api < 130 GROUP BY process_id"
-	        " UNION ALL SELECT -1, process_id, min(start_ns) FROM overhead WHERE overhead_id > "
-	        "?3"
-	        " AND type IN (1, 65536, 131072, 196608, 262144, 327680, 458752) AND end_ns > "
-	        "start_ns"
-	        " GROUP BY process_id";
-	const struct wt_ledger_mark *mark = &sums->mark;
-	sqlite3_stmt *s;
-	int rc;
-
-	if (mark->seen_exec == INT64_MIN)
-		return 0;
-	rc = wt_db_prepare(sums->db, sql, &s);
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, mark->seen_copy);
-	sqlite3_bind_int64(s, 2, mark->seen_call);
-	sqlite3_bind_int64(s, 3, mark->seen_overhead);
-	while ((rc = wt_db_step(s)) > 0)
-		if (is_summed(sums, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1),
-		              sqlite3_column_int64(s, 2) - clock_error_of(mark)))
-			sums->mark.is_late = 1;
-	sqlite3_finalize(s);
-	return rc;
-}
-
-/*
- * Kernels that may have run in a gap that is summed, by what is known now. Launches without kernels yet are not
- * among them: no time is summed that is later than the first of those.
- */
-const char *wt_ledger_sums_obstacle(const struct wt_ledger_sums *sums)
-{
-	static const char lost_sql[] =
-	        "SELECT EXISTS (SELECT 1 FROM loss WHERE launches_unlinked + launches_unobserved"
-	        " + kernels_no_time + kernels_dropped_ring + kernels_dropped_cupti"
-	        " + iif(state = 'live' OR graph_launches = 0, 0, kernels_torn) > 0)";
-
-	if (wt_db_int(sums->db, lost_sql, 1))
-		return "kernels were lost";
-	if (wt_db_int(sums->db, "SELECT EXISTS (SELECT 1 FROM profile_count WHERE launches > 0)",
-	              1))
-		return "launches were profiled";
-	return NULL;
-}
-
-/* ---- where the next one begins */
-
-/* Of each stream the first wait that the facts of later no longer have. */
-static int keep_wait(void *arg, int64_t process_id, uint64_t key, const struct wt_intervals *set)
-{
-	struct wt_ledger_sums *sums = arg;
-	struct wt_gap_stream *stream = wt_gap_source_stream(&sums->source, process_id, key);
-	size_t first;
-
-	if (!stream)
-		return -ENOMEM;
-	first = wt_intervals_after(set, stream->since_ns);
-	if (first < set->count && set->at[first].start_ns < stream->wait_ns)
-		stream->wait_ns = set->at[first].start_ns;
-	return 0;
-}
-
-static bool is_over(struct wt_ledger_sums *sums, const struct wt_fact_graph_launch *launch)
-{
-	const struct wt_gap_stream *stream = wt_gap_source_stream(
-	        &sums->source, launch->process_id,
-	        wt_fact_stream_key(launch->call.stream, launch->call.thread32));
-
-	return stream && stream->since_ns > launch->call.entry_ns;
-}
-
-static int by_launch(const void *left, const void *right)
-{
-	const struct wt_fact_graph_launch *a = left, *b = right;
-
-	if (a->process_id != b->process_id)
-		return a->process_id < b->process_id ? -1 : 1;
-	return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
-
-/* Graph launches whose stream has run nothing later. */
-static int keep_graphs(struct wt_ledger_sums *sums, int64_t until_ns)
-{
-	size_t count, kept = 0;
-	const struct wt_fact_graph_launch *fresh = wt_facts_graph_launches(sums->facts, &count);
-	struct wt_fact_graph_launch *all =
-	        reallocarray(sums->graphs, sums->graph_count + count + 1, sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	sums->graphs = all;
-	if (count)
-		memcpy(all + sums->graph_count, fresh, count * sizeof(*all));
-	count += sums->graph_count;
-	qsort(all, count, sizeof(*all), by_launch);
-	for (size_t i = 0; i < count; i++)
-		if (!is_over(sums, &all[i]) && (!kept || by_launch(&all[kept - 1], &all[i]) != 0))
-			all[kept++] = all[i];
-	if (kept > GRAPHS_MAX) {
-		memmove(all, all + kept - GRAPHS_MAX, GRAPHS_MAX * sizeof(*all));
-		kept = GRAPHS_MAX;
-	}
-	sums->graph_count = kept;
-	for (size_t i = 0; i < kept; i++)
-		if (all[i].call.entry_ns < sums->low_entry_ns &&
-		    (until_ns == INT64_MAX || all[i].call.entry_ns > until_ns - GRAPH_AGE_NS))
-			sums->low_entry_ns = all[i].call.entry_ns;
-	return 0;
-}
-
-/* The lowest id of a table with what reaches keep_ns; else the one after those seen. */
-static int low_id(struct wt_ledger_sums *sums, const char *sql, int64_t from_id, int64_t keep_ns,
-                  int64_t seen_id, int64_t *ret_id)
-{
-	sqlite3_stmt *s;
-	int rc = wt_db_prepare(sums->db, sql, &s);
-
-	if (rc)
-		return rc;
-	sqlite3_bind_int64(s, 1, from_id);
-	sqlite3_bind_int64(s, 2, keep_ns);
-	if (seen_id != INT64_MIN)
-		sqlite3_bind_int64(s, 3, seen_id + 1);
-	rc = wt_db_step(s);
-	if (rc > 0)
-		*ret_id = sqlite3_column_type(s, 0) == SQLITE_NULL ? from_id
-		                                                   : sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return rc < 0 ? rc : 0;
-}
-
-#define LOW_ID(table, id, end)                                                                     \
-	"SELECT ifnull((SELECT min(" id ") FROM " table " WHERE " id " >= ?1 AND " end             \
-	" >= ?2), ?3)"
-
-static int move_marks(struct wt_ledger_sums *sums, struct wt_ledger_place *place)
-{
-	int64_t reach_ns = place->last_end_ns == INT64_MIN ? place->until_ns : place->last_end_ns;
-	int64_t keep_ns = reach_ns < sums->low_entry_ns ? reach_ns : sums->low_entry_ns;
-	int rc;
-
-	keep_ns -= 2 * sums->clock_error_ns; /* a cause is undecided so near to another one */
-	rc = low_id(sums, LOW_ID("call_row", "call_id", "max(entry_ns + 1, return_ns)"),
-	            place->from.call_id, keep_ns, sums->mark.seen_call, &place->from.call_id);
-	if (!rc)
-		rc = low_id(sums, LOW_ID("copy", "copy_id", "end_ns"), place->from.copy_id, keep_ns,
-		            sums->mark.seen_copy, &place->from.copy_id);
-	return rc ? rc
-	          : low_id(sums, LOW_ID("overhead", "overhead_id", "end_ns"),
-	                   place->from.overhead_id, keep_ns, sums->mark.seen_overhead,
-	                   &place->from.overhead_id);
-}
-
-/* Kernels that have ended are done with; the others are read again. */
-static int end_device(struct wt_ledger_sums *sums, struct wt_ledger_place *place, int64_t until_ns)
-{
-	int rc;
-
-	if (!place->is_begun)
-		return 0;
-	rc = wt_sweep_ended(&place->sweep, until_ns);
-	if (rc)
-		return rc;
-	place->is_dirty = true;
-	place->until_ns = until_ns;
-	place->last_end_ns = INT64_MIN;
-	if (place->sweep.resident_count == 0 && place->sweep.last_id != WT_SWEEP_NO_KERNEL) {
-		place->last_end_ns = place->sweep.now_ns;
-		place->last_tag = place->sweep.last_tag;
-	} else if (place->sweep.resident_count == 0) {
-		place->position_ns = place->position_exec = INT64_MIN; /* all were refused */
-	}
-	for (uint32_t i = 0; i < place->sweep.resident_count; i++)
-		if (place->sweep.resident[i].kernel.id < sums->left_exec)
-			sums->left_exec = place->sweep.resident[i].kernel.id;
-	return 0;
-}
-
-static int find_capture(struct wt_ledger_sums *sums, int64_t call_id)
-{
-	return low_id(
-	        sums,
-	        "SELECT ifnull((SELECT min(call_id) FROM (SELECT call_id, api, lead(call_id)"
-	        " OVER (PARTITION BY process_id, tid ORDER BY entry_ns) AS after FROM call_row"
-	        " WHERE api BETWEEN 70 AND 77 AND call_id >= ?1) WHERE after IS NULL"
-	        " AND api < 76), ?2)",
-	        sums->mark.capture_id, call_id, INT64_MIN, &sums->mark.capture_id);
-}
-
-static int see(struct wt_ledger_sums *sums)
-{
-	struct wt_ledger_mark *mark = &sums->mark;
-	sqlite3_stmt *s;
-	int64_t *const seen[] = {&mark->seen_exec, &mark->seen_call, &mark->seen_copy,
-	                         &mark->seen_overhead};
-	int rc = wt_db_prepare(sums->db,
-	                       "SELECT (SELECT max(exec_id) FROM kernel_row WHERE exec_id > ?1),"
-	                       " (SELECT max(call_id) FROM call_row WHERE call_id > ?2),"
-	                       " (SELECT max(copy_id) FROM copy WHERE copy_id > ?3),"
-	                       " (SELECT max(overhead_id) FROM overhead WHERE overhead_id > ?4),"
-	                       " (SELECT max(end_ns) FROM copy WHERE copy_id > ?3)",
-	                       &s);
-
-	if (rc)
-		return rc;
-	for (int i = 0; i < 4; i++)
-		sqlite3_bind_int64(s, i + 1, *seen[i]);
-	rc = wt_db_step(s);
-	for (int i = 0; rc > 0 && i < 4; i++) {
-		if (sqlite3_column_type(s, i) != SQLITE_NULL)
-			*seen[i] = sqlite3_column_int64(s, i);
-		else if (*seen[i] == INT64_MIN)
-			*seen[i] = 0;
-	}
-	if (rc > 0) {
-		if (sqlite3_column_type(s, 4) != SQLITE_NULL &&
-		    sqlite3_column_int64(s, 4) > mark->copy_end_ns)
-			mark->copy_end_ns = sqlite3_column_int64(s, 4);
-		mark->low_exec = sums->left_exec < mark->seen_exec + 1 ? sums->left_exec
-		                                                       : mark->seen_exec + 1;
-	}
-	sqlite3_finalize(s);
-	return rc < 0 ? rc : 0;
-}
-
-static int leave_behind(struct wt_ledger_sums *sums, int64_t until_ns)
-{
-	int64_t call_id = INT64_MAX;
-	int rc = 0;
-
-	if (until_ns < sums->low_entry_ns)
-		sums->low_entry_ns = until_ns;
-	for (size_t i = 0; i < sums->place_count && !rc; i++)
-		rc = end_device(sums, &sums->places[i], until_ns);
-	if (!rc)
-		rc = wt_facts_each(sums->facts, WT_FACT_DEPEND, keep_wait, sums);
-	if (!rc)
-		rc = keep_graphs(sums, until_ns);
-	if (!rc)
-		rc = see(sums);
-	for (size_t i = 0; i < sums->place_count && !rc; i++) {
-		if (sums->places[i].is_begun)
-			rc = move_marks(sums, &sums->places[i]);
-		if (sums->places[i].from.call_id < call_id)
-			call_id = sums->places[i].from.call_id;
-	}
-	return rc ? rc : find_capture(sums, call_id);
-}
-
 /* ---- the end */
 
 /* No kernel comes any more: what is left of the window, of which copies have their part. */
@@ -688,14 +313,14 @@ static void forget_last_gaps(struct wt_ledger_sums *sums)
 static int pass(struct wt_ledger_sums *sums, int64_t from_ns, int64_t until_ns)
 {
 	int64_t basis;
-	int rc = find_devices_at_work(sums);
+	int rc = wt_ledger_sums_find_work(sums);
 
-	sums->clock_error_ns = clock_error_of(&sums->mark);
+	sums->clock_error_ns = wt_ledger_sums_clock_error(&sums->mark);
 	if (!rc)
-		rc = load_facts(sums);
+		rc = wt_ledger_sums_load_facts(sums);
 	if (rc)
 		return rc;
-	basis = basis_of(sums, from_ns, sums->clock_error_ns);
+	basis = wt_ledger_sums_basis(sums, from_ns, sums->clock_error_ns);
 	if (sums->mark.from_ns != INT64_MIN && sums->mark.basis != basis)
 		return 1;
 	sums->mark.basis = basis;
@@ -704,9 +329,9 @@ static int pass(struct wt_ledger_sums *sums, int64_t from_ns, int64_t until_ns)
 	sums->source.facts = sums->facts;
 	sums->source.clock_error_ns = sums->clock_error_ns;
 	rc = wt_ledger_sums_read(sums, until_ns, take);
-	if (!rc && clock_error_of(&sums->mark) != sums->clock_error_ns)
+	if (!rc && wt_ledger_sums_clock_error(&sums->mark) != sums->clock_error_ns)
 		return 1;
-	return rc ? rc : leave_behind(sums, until_ns);
+	return rc ? rc : wt_ledger_sums_leave_behind(sums, until_ns);
 }
 
 /*
@@ -721,7 +346,8 @@ static int64_t linked_until_ns(const struct wt_ledger_sums *sums, int64_t until_
 		return until_ns;
 	first_ns = wt_db_int(sums->db, "SELECT min(start_ns) FROM main.kernel_exec WHERE link = 0",
 	                     INT64_MAX);
-	return (first_ns < until_ns ? first_ns : until_ns) - 2 * clock_error_of(&sums->mark);
+	return (first_ns < until_ns ? first_ns : until_ns) -
+	       2 * wt_ledger_sums_clock_error(&sums->mark);
 }
 
 int wt_ledger_sums_advance(struct wt_ledger_sums *sums, int64_t until_ns)
@@ -734,9 +360,9 @@ int wt_ledger_sums_advance(struct wt_ledger_sums *sums, int64_t until_ns)
 	sums->why_not = wt_ledger_sums_obstacle(sums);
 	if (sums->why_not)
 		return 0;
-	rc = find_late_facts(sums);
+	rc = wt_ledger_sums_find_late(sums);
 	if (!rc)
-		rc = read_clock(sums);
+		rc = wt_ledger_sums_read_clock(sums);
 	if (rc)
 		return rc;
 	forget_last_gaps(sums);
@@ -748,7 +374,7 @@ int wt_ledger_sums_advance(struct wt_ledger_sums *sums, int64_t until_ns)
 
 		wt_ledger_sums_reset(sums);
 		sums->mark.lead_ns = lead_ns;
-		rc = read_clock(sums);
+		rc = wt_ledger_sums_read_clock(sums);
 		if (!rc)
 			rc = pass(sums, from_ns, until_ns);
 	}

@@ -3,6 +3,8 @@
  * a whole run without reading its launches again.
  *
  *   ledger_sums.c       the pass: rows from where it stood up to a time, and the gaps between them
+ *   ledger_sums_basis.c what sums rest on: clocks, facts, losses; what came too late
+ *   ledger_sums_marks.c where the next pass begins: what it must still know of the rows before
  *   ledger_sums_rows.c  reading rows; their order
  *   ledger_sums_file.c  tables ledger_mark, ledger_device, ledger_row, ledger_cause, ledger_stream, ledger_graph
  *   ledger_sums_task.c  when wavetapd makes them, on a thread beside the drain
@@ -131,29 +133,5 @@ int wt_ledger_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns);
 
 /* All of a file, from the beginning: for `import` and `analyze`. In a transaction; 0 or -errno. */
 int wt_ledger_sums_make(sqlite3 *db, bool is_anew);
-
-/* ---- between the files of it */
-
-struct wt_ledger_shape {
-	int64_t config_id, kernel_id, device_id, sms, blocks, resident_blocks;
-	bool has_kernel; /* else: a damaged file */
-};
-
-struct wt_ledger_held {
-	struct wt_ledger_row row;
-	bool is_context; /* taken before; it runs beyond */
-};
-
-struct wt_ledger_place *wt_ledger_sums_place(struct wt_ledger_sums *sums, int64_t device_id);
-/* NULL: no memory. */
-struct wt_ledger_owner *wt_ledger_sums_owner(struct wt_ledger_sums *sums, int64_t device_id,
-                                             int64_t process_id, int64_t config_id);
-/* Why a run can't have sums, whatever is in them: static text, or NULL. */
-const char *wt_ledger_sums_obstacle(const struct wt_ledger_sums *sums);
-void wt_ledger_sums_reset(struct wt_ledger_sums *sums);
-/* Rows from mark.low_exec on, each device's in order, through take(). */
-int wt_ledger_sums_read(struct wt_ledger_sums *sums, int64_t until_ns,
-                        int (*take)(struct wt_ledger_sums *sums,
-                                    const struct wt_ledger_held *held));
 
 #endif /* WT_LEDGER_SUMS_H */

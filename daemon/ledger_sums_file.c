@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/ledger_sums.h"
+#include "daemon/ledger_sums_impl.h"
 #include "schema/wt_db.h"
 
 #define MARK_COLUMNS                                                                               \

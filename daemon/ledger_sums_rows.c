@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/ledger_sums.h"
+#include "daemon/ledger_sums_impl.h"
 #include "schema/wt_db.h"
 
 #define HOLD_MAX 262144u /* as many as shares.c holds; 184 bytes each */

@@ -6,7 +6,8 @@ noinst_LIBRARIES += libwtstore.a
 libwtstore_a_SOURCES = daemon/daemon.h \
 	daemon/batch.c daemon/configs.c daemon/cost.c daemon/drain.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
 	daemon/folds.h daemon/ledger_facts.c daemon/ledger_facts.h daemon/ledger_gaps.c daemon/ledger_gaps.h \
-	daemon/ledger_sums.c daemon/ledger_sums.h daemon/ledger_sums_file.c daemon/ledger_sums_rows.c daemon/ledger_sums_task.c \
+	daemon/ledger_sums.c daemon/ledger_sums.h daemon/ledger_sums_basis.c daemon/ledger_sums_impl.h daemon/ledger_sums_marks.c \
+	daemon/ledger_sums_file.c daemon/ledger_sums_rows.c daemon/ledger_sums_task.c \
 	daemon/liveness.c daemon/log.c daemon/measured.c daemon/pack.c daemon/pack.h daemon/pack_merge.c \
 	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/profiled.c daemon/ranges.c daemon/record.c \
 	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
