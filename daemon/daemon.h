@@ -9,10 +9,10 @@
  *   segment_map.c opens and checks one segment; the only code that touches its memory
  *   liveness.c    is the process behind a segment still there?
  *   process.c     one observed process: load, save, end
- *   drain.c       rings -> rows
+ *   drain.c       rings -> rows; drain_cell.c, drain_kernel.c one record
  *   record.c      rings -> a recording, beside that
  *   replay.c      recordings -> rows, for `wavetap import`
- *   pack.c        rows and small chunks -> chunks
+ *   pack.h        rows and small chunks -> chunks
  *   configs.c     kernel names, devices, launch configurations
  *   ranges.c      named ranges
  *   sampled.c     segments of samplers
@@ -24,7 +24,7 @@
  *   rederive.c    all derived columns again, for `wavetap analyze`
  *   runs.c        run key -> run file
  *   store.c       statements
- *   batch.c       rows of a batch: into chunks, or plain
+ *   batch.h       rows of a batch: into chunks, or plain
  *   control.c     status socket
  *   keep.c        limits on the recorded runs
  *
@@ -51,8 +51,8 @@
 #include "analysis/link.h"
 #include "analysis/map.h"
 #include "analysis/wave.h"
+#include "daemon/pack.h"
 #include "schema/wt_api.h"
-#include "schema/wt_chunk.h"
 #include "schema/wt_db.h"
 #include "schema/wt_keep.h"
 #include "schema/wt_paths.h"
@@ -261,42 +261,6 @@ struct wt_gpu {
 	int64_t device_id;
 };
 
-/* A statement costs as much as the row that it writes: plain rows go in groups. */
-#define WT_ROWS_AT_ONCE 16
-
-enum wt_batch_kind { WT_BATCH_LAUNCH, WT_BATCH_EXEC, WT_BATCH_CALL, WT_BATCH_SHARE, WT_BATCH_MAX };
-
-/* Rows of a batch that are not in the file yet: see batch.c. */
-struct wt_batch {
-	int64_t *values;
-	size_t count, room; /* rows */
-	int64_t seen; /* in the file, as far as it matters */
-	struct wt_chunk_builder *builder;
-};
-
-struct wt_pack_row {
-	int64_t id, process_id, device_id;
-};
-
-struct wt_pack_island;
-
-/* See pack.c. */
-struct wt_pack {
-	size_t chunk_rows; /* of a chunk, at most */
-	size_t direct_rows; /* of a batch, at least */
-	int64_t small_rows; /* a run with fewer of a table keeps plain rows */
-	int64_t due_rows; /* to be packed, before a pass begins */
-	int kind; /* of the pass; WT_BATCH_MAX: none */
-	int over_kinds; /* at the end of the run: those before this one are done */
-	int64_t lane, after_id; /* of launch calls the process; the window begins behind this id */
-	bool is_lane_over, is_over, is_done, is_vacuuming;
-	int64_t from_id[WT_BATCH_MAX]; /* where the next pass begins */
-	int64_t retry_ns;
-	struct wt_pack_row *rows; /* due_rows of them */
-	struct wt_pack_island *islands; /* found, and to be packed from island_next on */
-	size_t island_count, island_next, island_room;
-};
-
 /* Kernels of a device, by time: see shares.c. */
 struct wt_device_sweep {
 	struct wt_device_sweep *next;
@@ -401,44 +365,6 @@ int wt_store_check(struct wt_run *run, int sqlite_code);
 /* wt_db_run() for one of the run's statements, through wt_store_check(). */
 #define wt_store_run(run, id, ...)                                                                 \
 	wt_store_check((run), wt_db_run((run)->statement[(id)], __VA_ARGS__))
-/* ---- batch.c: rows of the tables that grow with the launches */
-
-/*
- * One more row: all columns of the table, and of a kernel its device, of a share its process and device. It
- * is in the file after wt_batch_write(), which comes before the commit and before anything that reads or
- * changes such rows; memory is bounded, so it may be there before.
- */
-int wt_batch_add(struct wt_run *run, enum wt_batch_kind kind, const int64_t *values);
-int wt_batch_write(struct wt_run *run, enum wt_batch_kind kind);
-int wt_batch_write_all(struct wt_run *run);
-/* A kernel that waited got its answer. False: it is in the file, the caller writes it there. */
-bool wt_batch_link(struct wt_run *run, int64_t exec_id, int64_t seq, enum wt_link_how how,
-                   bool is_graph_call);
-/* After a failure: what the builder holds. */
-void wt_batch_forget(struct wt_run *run, enum wt_batch_kind kind);
-enum wt_chunk_kind wt_batch_chunk(enum wt_batch_kind kind);
-/* Is that launch call in a chunk? 0 or -errno. */
-int wt_batch_has_launch(struct wt_run *run, int64_t process_id, int64_t seq, bool *ret_has);
-void wt_batch_fini(struct wt_run *run);
-/* For pack.c: the builder of a kind, and its rows into a chunk. */
-int wt_batch_build(struct wt_run *run, enum wt_batch_kind kind,
-                   struct wt_chunk_builder **ret_builder);
-int wt_batch_insert(struct wt_run *run, struct wt_chunk_builder *builder, int64_t process_id,
-                    int64_t device_id);
-
-/* ---- pack.c */
-
-/* For a run that was opened or made: next ids, and what is there to be packed. */
-void wt_pack_load(struct wt_run *run);
-void wt_pack_fini(struct wt_run *run);
-/*
- * One piece of work for a run that is open. `is_over`: nothing comes any more. *ret_more: there is more to
- * do at once. What fails is left for later.
- */
-void wt_pack_step(struct wt_run *run, bool is_over, int64_t now_ns, bool *ret_more);
-/* Is all of a run that is over packed, or given up? */
-bool wt_pack_is_done(const struct wt_run *run);
-
 /* ---- configs.c */
 
 int wt_configs_load(struct wt_run *run);
@@ -668,6 +594,11 @@ void wt_ledger_work_fini(struct wt_run *run);
 /* One round for one process. 0, or -errno of the run file (then the run has failed). */
 int wt_drain(struct wt_process *process, struct wt_cell *cells, int64_t now_ns, bool is_last);
 
+/* drain_cell.c: whole, and of a kind of this ring? What is beyond its length is zeroed. */
+bool wt_drain_is_sound(const struct wt_process *process, enum wt_ring_index ring,
+                       struct wt_cell *cell);
+/* The record in a sound cell into rows. 0 or -errno of the run file. */
+int wt_drain_cell(struct wt_process *process, const struct wt_cell *cell, int64_t now_ns);
 /* drain_kernel.c: one kernel record -> config, idle, link, row. */
 int wt_drain_kernel(struct wt_process *process, const struct wt_kernel *kernel, int64_t now_ns);
 

@@ -52,7 +52,8 @@ int64_t wt_ledger_sums_clock_error(const struct wt_ledger_mark *mark)
 	return mark->lead_ns > error_ns ? mark->lead_ns : error_ns;
 }
 
-int64_t wt_ledger_sums_basis(const struct wt_ledger_sums *sums, int64_t from_ns, int64_t clock_error_ns)
+int64_t wt_ledger_sums_basis(const struct wt_ledger_sums *sums, int64_t from_ns,
+                             int64_t clock_error_ns)
 {
 	uint64_t hash = wt_facts_basis(sums->facts) ^ (uint64_t)from_ns;
 

@@ -4,7 +4,7 @@
 # `wavetap analyze` with rows.
 noinst_LIBRARIES += libwtstore.a
 libwtstore_a_SOURCES = daemon/daemon.h \
-	daemon/batch.c daemon/configs.c daemon/cost.c daemon/drain.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
+	daemon/batch.c daemon/batch.h daemon/configs.c daemon/cost.c daemon/drain.c daemon/drain_cell.c daemon/drain_kernel.c daemon/fold_task.c daemon/fold_zones.c daemon/folds.c \
 	daemon/folds.h daemon/ledger_facts.c daemon/ledger_facts.h daemon/ledger_gaps.c daemon/ledger_gaps.h \
 	daemon/ledger_sums.c daemon/ledger_sums.h daemon/ledger_sums_basis.c daemon/ledger_sums_impl.h daemon/ledger_sums_marks.c \
 	daemon/ledger_sums_file.c daemon/ledger_sums_rows.c daemon/ledger_sums_task.c \

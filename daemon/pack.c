@@ -13,7 +13,7 @@
  *
  * Main thread, when nothing else is to be done; a step blocks on the disk for some 50 ms.
  */
-#include "daemon/pack.h"
+#include "daemon/daemon.h"
 #include "daemon/rederive.h"
 
 #include <errno.h>
@@ -171,7 +171,7 @@ static int take_rows(struct walk *w, int64_t below)
 
 static int take_chunk(struct walk *w, int64_t first_id, int64_t last_id, int64_t rows)
 {
-	bool is_full = wt_pack_is_full(w->run, rows);
+	bool is_full = wt_pack_is_full(&w->run->pack, rows);
 	int64_t inside = 0;
 	int err = take_rows(w, first_id);
 

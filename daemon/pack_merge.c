@@ -2,7 +2,7 @@
  * pack_merge.c - plain rows and chunks of one process and device, in the order of their ids, become new
  * chunks: see pack.h. Main thread; blocks on the disk for one transaction.
  */
-#include "daemon/pack.h"
+#include "daemon/daemon.h"
 
 #include <errno.h>
 #include <stdlib.h>
