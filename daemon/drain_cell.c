@@ -40,7 +40,7 @@ static uint32_t least_length(const struct wt_process *process, enum wt_ring_inde
 }
 
 bool wt_drain_is_sound(const struct wt_process *process, enum wt_ring_index ring,
-                     struct wt_cell *cell)
+                       struct wt_cell *cell)
 {
 	uint32_t least = least_length(process, ring, cell);
 

@@ -110,7 +110,7 @@ const char *bench_program(char path[1024], const char *name);
 int64_t bench_json_int(const char *path, const char *expression);
 
 struct bench_memory {
-	uint64_t resident_bytes, own_bytes, shared_bytes, peak_bytes;
+	uint64_t resident_bytes, own_bytes, shared_bytes;
 };
 
 /* From /proc; false: it is gone. `own` is what it allocated, `shared` are segments that it maps. */
@@ -119,8 +119,7 @@ bool bench_memory_of(pid_t pid, struct bench_memory *ret_memory);
 /* ---- bench_feed.c */
 
 struct bench_point {
-	double at_s;
-	uint64_t launches, file_bytes;
+	uint64_t launches;
 	struct bench_memory memory;
 };
 

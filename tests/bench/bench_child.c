@@ -187,9 +187,7 @@ bool bench_memory_of(pid_t pid, struct bench_memory *ret_memory)
 			continue;
 		*colon = '\0';
 		kib = strtoull(colon + 1, NULL, 10);
-		if (!strcmp(line, "VmHWM"))
-			m.peak_bytes = kib * 1024;
-		else if (!strcmp(line, "VmRSS"))
+		if (!strcmp(line, "VmRSS"))
 			m.resident_bytes = kib * 1024;
 		else if (!strcmp(line, "RssAnon"))
 			m.own_bytes = kib * 1024;

@@ -2,6 +2,7 @@
  * bench_feed.c - synthetic processes, a daemon, and the books of its run file. Single-threaded: the processes
  * are children; waits for them and for the daemon.
  */
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -198,7 +199,7 @@ static void stop_producers(struct producers *p)
 
 struct truth {
 	int64_t launches, kernels, kernel_ns, graph_launches, calls, launches_refused,
-	        kernels_refused, links_refused, calls_refused, others_refused;
+	        kernels_refused, links_refused, calls_refused, others_refused, copies, syncs;
 };
 
 static struct truth truth_of(const struct producers *p)
@@ -219,6 +220,8 @@ static struct truth truth_of(const struct producers *p)
 		SUM(links_refused);
 		SUM(calls_refused);
 		SUM(others_refused);
+		SUM(copies);
+		SUM(syncs);
 #undef SUM
 	}
 	return t;
@@ -256,6 +259,10 @@ static void check_books(struct bench *b, struct bench_feed *feed, const struct t
 	expect(b, feed, "others dropped", "sum(other_dropped_ring)", t->others_refused);
 	expect(b, feed, "cells bad, torn or skipped", "sum(cells_bad + cells_torn + cells_gap)", 0);
 	expect(b, feed, "unexplained", "sum(unexplained)", 0);
+	if (!t->others_refused) {
+		expect(b, feed, "copies", "(SELECT count(*) FROM copy)", t->copies);
+		expect(b, feed, "waits", "(SELECT count(*) FROM sync)", t->syncs);
+	}
 	if (!t->launches_refused && !t->kernels_refused && !t->links_refused && !t->calls_refused)
 		expect(b, feed, "launches linked", "sum(launches_linked)", t->launches);
 	feed->stored = t->kernels - t->kernels_refused;
@@ -269,31 +276,13 @@ static void check_books(struct bench *b, struct bench_feed *feed, const struct t
 
 /* ---- the daemon */
 
-static uint64_t bytes_of(const char *folder)
-{
-	char path[1024], wal[1100];
-	uint64_t bytes = 0;
-	struct stat status;
-
-	if (!synth_run_file(folder, path))
-		return 0;
-	if (!stat(path, &status))
-		bytes = (uint64_t)status.st_size;
-	snprintf(wal, sizeof(wal), "%s-wal", path);
-	if (!stat(wal, &status))
-		bytes += (uint64_t)status.st_size;
-	return bytes;
-}
-
-static void look(struct bench_feed *feed, pid_t daemon, uint64_t launches, double begun_s)
+static void look(struct bench_feed *feed, pid_t daemon, uint64_t launches)
 {
 	struct bench_point *point = &feed->point[feed->point_count];
 
 	if (feed->point_count == BENCH_POINTS_MAX || !bench_memory_of(daemon, &point->memory))
 		return;
 	point->launches = launches;
-	point->at_s = bench_now_s() - begun_s;
-	point->file_bytes = bytes_of(feed->folder);
 	feed->point_count++;
 }
 
@@ -324,7 +313,7 @@ static bool watch(struct bench *b, struct bench_feed *feed, struct producers *p,
 		uint64_t launches = made(p);
 
 		if (step && launches >= next) {
-			look(feed, daemon, launches, begun_s);
+			look(feed, daemon, launches);
 			bench_say(b, "%" PRIu64 " launches, %.0f s", launches,
 			          bench_now_s() - begun_s);
 			next = launches - launches % step + step;
@@ -380,7 +369,10 @@ bool bench_feed(struct bench *b, struct bench_feed *feed)
 	bool is_good;
 
 	bench_folder(feed->folder);
-	is_good = start_producers(&p, feed) && run_daemon(b, feed, &p);
+	is_good = start_producers(&p, feed);
+	if (!is_good)
+		bench_fail(b, "synthetic processes could not be started: %s", strerror(errno));
+	is_good = is_good && run_daemon(b, feed, &p);
 	stop_producers(&p);
 	if (is_good && wt_load_relaxed(&p.shared->failed)) {
 		bench_fail(b, "a synthetic process could not begin: no room in shared memory?");

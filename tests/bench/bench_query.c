@@ -123,6 +123,12 @@ void bench_query_file(struct bench *b, int build, const struct bench_feed *feed,
 	bench_use_build(b, 0);
 }
 
+/* The build that comes at place `at` of a round: the order turns. */
+static int turn(const struct bench *b, unsigned round, int at)
+{
+	return (int)((round + (unsigned)at) % (unsigned)b->builds);
+}
+
 void bench_query(struct bench *b, uint64_t launches)
 {
 	struct bench_feed feed[BENCH_BUILDS] = {{.launches = 0}};
@@ -150,8 +156,11 @@ void bench_query(struct bench *b, uint64_t launches)
 		}
 	}
 	for (unsigned i = 0; i < b->rounds && is_good; i++)
-		for (int k = 0; k < b->builds; k++)
-			bench_query_file(b, k, &feed[k], &left_out[k]);
+		for (int k = 0; k < b->builds; k++) {
+			int build = turn(b, i, k);
+
+			bench_query_file(b, build, &feed[build], &left_out[build]);
+		}
 	for (int k = 0; k < b->builds; k++)
 		bench_feed_end(b, &feed[k]);
 	bench_use_build(b, 0);
@@ -173,7 +182,9 @@ void bench_start(struct bench *b)
 			for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
 				struct bench_use use;
 
-				for (int build = 0; build < b->builds; build++) {
+				for (int j = 0; j < b->builds; j++) {
+					int build = turn(b, i, j);
+
 					bench_use_build(b, build);
 					use = run_command(all[k].args, NULL, NULL, b);
 					if (use.status)

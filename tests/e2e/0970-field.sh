@@ -82,8 +82,10 @@ if command -v python3 >/dev/null 2>&1; then
   is "$(awk -F '\t' 'NF == 5 && $2 == "raw-all" && $3 == "none"' "$work/parts.tsv")" "" "parts: and what is off is not"
   is "$(awk -F '\t' 'NF == 9 { print $2, $3 }' "$work/parts.tsv" | sort -u | wc -l)" 26 "parts: each mode was measured"
   is "$(grep -c '^wavetap *all,-runtime,-driver *[0-9]' "$work/out")" 1 "parts: wavetap without records of calls, in one process"
-  ok "parts: without records of calls kernels are given by order" \
-    grep -q '^torch-0-wavetap-nocalls: .*launches_attempted [0-9]' "$work/out"
+  ok "parts: and it says what it has" grep -q '^torch-0-wavetap-nocalls: .*launches_attempted [0-9]' "$work/out"
+  is "$("$run_sql" "$(ls "$work"/parts/torch-0-wavetap-nocalls.d/runs/*.db)" \
+    "SELECT sum(launches_linked_by_order) > 0, sum(launches_linked - launches_linked_by_order) FROM loss")" "1|0" \
+    "parts: without records of calls kernels are given by order"
   [ "$tests_failed" = 0 ] || sed 's/^/# /' "$work/out"
 
   # A raw client without records is no baseline.

@@ -37,7 +37,7 @@
 
 #define ROW 20 /* launches one after the other */
 #define SINGLE 3
-#define MAX_BLOCKS (132 * 32 * 4 + 1000)
+#define MAX_BLOCKS ((size_t)state.sms * 32 * 4 + 1000)
 #define SM_BYTES (228 << 10)
 #define RESERVED_BYTES 1024
 
@@ -509,7 +509,8 @@ int main(int argc, char **argv)
 	CHECK(cudaFree(0));
 	CHECK(cudaDeviceGetAttribute(&state.sms, cudaDevAttrMultiProcessorCount, 0));
 	CHECK(cudaMalloc(&state.records, sizeof(block_record) * MAX_BLOCKS * ROW));
-	CHECK(cudaMalloc(&state.warps, sizeof(warp_record) * 132 * 64 * 4 * ROW + 4096));
+	CHECK(cudaMalloc(&state.warps,
+	                 sizeof(warp_record) * (size_t)state.sms * 64 * 4 * ROW + 4096));
 	range.metrics = {"sm__cycles_active.sum", "sm__cycles_elapsed.max", "sm__cycles_active.min",
 	                 "sm__cycles_active.max", "sm__warps_active.avg"};
 	range_config();

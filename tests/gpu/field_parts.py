@@ -37,7 +37,7 @@ STEPS_OF_ALL = ("none", "kernel", "kernel,memcpy,memset", "kernel,sync", "kernel
 EVERY = "kernel,every-driver,every-runtime,walk"
 ROUNDS, PIECE_MS = 1, 50
 REPEATS = {True: 5, False: 10}  # of a process with several modes, and with one
-READY_S, ORDER_S, END_S = 100, 60, 14
+READY_S, END_S = 100, 14
 
 # Way: (kinds of the raw client, or None; variables of wavetap, or None; modes).
 WAYS = {
@@ -169,8 +169,8 @@ def tell_account(parts, name):
   if not account:
     parts.problem(f"{name}: wavetap has no run of it")
     return
-  keys = ("launches_attempted", "kernels", "kernels_linked", "kernels_linked_by_order", "launches_linked",
-          "launches_linked_by_order", "launches_unlinked", "unexplained", "kernels_dropped_ring")
+  keys = ("launches_attempted", "kernels", "kernels_linked", "launches_linked", "launches_unlinked", "unexplained",
+          "kernels_dropped_ring")
   print(f"{name}: {', '.join(f'{key} {account[key]:,}' for key in keys if key in account)}", flush=True)
 
 

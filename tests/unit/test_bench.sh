@@ -44,11 +44,13 @@ is() { # SQL WANT
   }
 }
 
+before=$(ls -d /dev/shm/wt-bench-* 2>/dev/null)
 bench smoke --json >"$work/out.json" 2>"$work/err"
 rc=$?
 [ $rc = 0 ] || sed 's/^/# /' "$work/err"
 ok "all parts run, and their books agree" test $rc = 0
 ok "nothing is left behind" test -z "$(find "$work" -mindepth 1 -name 'wt-*')"
+ok "nor in shared memory" test "$(ls -d /dev/shm/wt-bench-* 2>/dev/null)" = "$before"
 ok "JSON of that name" is "SELECT j ->> 'format' || (j ->> 'format_version') FROM j" wavetap-bench1
 ok "no failures" is "SELECT json_array_length(j, '\$.failures') FROM j" 0
 hook=hook,
@@ -67,7 +69,10 @@ ok "each command is there, with time and memory" is "SELECT count(*), count(DIST
 ok "as text, beside another build" sh -c 'sh "$1" --other "$2" --rounds 2 --launches 5000 smoke ingest query >"$3"' - \
   "$top_srcdir/tests/bench/bench.sh" "$top_builddir" "$work/text"
 ok "in 80 columns" test -z "$(grep -E '.{81}' "$work/text")"
-ok "with a ratio for each row" test "$(grep -c '^query: top, 5000 *MiB' "$work/text")" = 2
+# The tables: figures of this build, and pairs with their ratios, as many as there are rows that both have.
+pairs=$(grep -A 99 '^This build by' "$work/text" | grep -cE '^(query|ingest|file|start): ')
+ratios=$(grep -A 99 '^This build by' "$work/text" | grep -cE '^(query|ingest|file|start): .* [0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9]+ *$')
+ok "with a ratio for each row" test "$pairs" -gt 10 -a "$ratios" = "$pairs"
 
 bench nonsense >"$work/out" 2>"$work/err"
 rc=$?
