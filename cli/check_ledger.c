@@ -29,6 +29,12 @@ static int compare(struct wt_check *check, const struct wt_ledger *sums,
 		err = differs(check, "ledger_device", want, "kernels", have->kernels,
 		              want->kernels);
 		if (!err)
+			err = differs(check, "ledger_device", want, "kernels_refused",
+			              have->kernels_refused, want->kernels_refused);
+		if (!err)
+			err = differs(check, "ledger_mark", want, "clock_error_ns",
+			              sums->clock_error_ns, rows->clock_error_ns);
+		if (!err)
 			err = differs(check, "ledger_row", want, "gaps", have->gaps, want->gaps);
 		for (int cause = 0; cause < WT_GAP_CAUSE_MAX && !err; cause++)
 			err = differs(check, "ledger_cause", want,

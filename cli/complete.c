@@ -196,7 +196,7 @@ static void offer_of_run(struct wanted *wanted, const char *spec, enum of_run wh
 		offer_name_heads(wanted, run.db);
 		break;
 	case OF_RANGES:
-		if (wt_run_has_table(run.db, "range_name"))
+		if (wt_db_has_table(run.db, "range_name"))
 			offer_rows(wanted, run.db,
 			           "SELECT DISTINCT name, nullif(domain, '') FROM range_name");
 		break;

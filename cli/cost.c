@@ -53,7 +53,8 @@ static const char budgets_sql[] =
         "SELECT p.process_id, p.pid, c.budget_state, c.budget_ppm / 1e4, c.budget_cost_ppm / 1e4,"
         " ifnull(c.budget_stepped_ns, 0), c.budget_stepped_ns - (SELECT min(first_ns) FROM "
         "main.proc), p.last_ns - c.budget_stepped_ns FROM main.own_cost c JOIN main.proc p USING "
-        "(process_id) WHERE c.budget_state > 1 ORDER BY p.process_id";
+        "(process_id) WHERE c.budget_state > 1 AND NOT ifnull(" WT_BOUND_NO_OWN_COST
+        ", 0) ORDER BY p.process_id";
 
 /* Sums of counters, which may be anything in a damaged file. */
 static int64_t sum_of(sqlite3_stmt *s, int column)
@@ -152,22 +153,38 @@ static int read_budgets(sqlite3 *db, struct wt_cost *cost)
 	return rc;
 }
 
+static int is_damaged(sqlite3 *db, bool *ret_is)
+{
+	sqlite3_stmt *s;
+	int rc = wt_report_prepare(db, damaged_sql, &s);
+
+	if (rc)
+		return rc;
+	rc = wt_report_step(s);
+	*ret_is = rc > 0 && sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	return rc < 0 ? rc : 0;
+}
+
 int wt_cost_read(sqlite3 *db, struct wt_cost *ret_cost)
 {
 	bool is_known = wt_db_int(db,
 	                          "SELECT count(*) = 2 FROM main.sqlite_schema WHERE name IN "
 	                          "('own_cost', 'hook_time')",
 	                          0);
+	bool has_tables = is_known;
 	int rc = 0;
 
 	*ret_cost = (struct wt_cost){.launches_ns = WT_COST_UNKNOWN, .calls_ns = WT_COST_UNKNOWN};
-	ret_cost->is_damaged = is_known && wt_db_int(db, damaged_sql, 1);
-	is_known = is_known && !ret_cost->is_damaged;
+	if (has_tables)
+		rc = is_damaged(db, &ret_cost->is_damaged);
+	is_known = !rc && is_known && !ret_cost->is_damaged;
 	if (is_known)
 		rc = read_times(db, ret_cost);
 	if (!rc)
 		rc = read_sums(db, is_known, ret_cost);
-	if (!rc && is_known)
+	/* One impossible number does not hide from when on kernels are unobserved. */
+	if (!rc && has_tables)
 		rc = read_budgets(db, ret_cost);
 	ret_cost->p50_ns = wt_cost_quantile_ns(ret_cost->hook_time, 50, WT_COST_P50_LEAST);
 	ret_cost->p99_ns = wt_cost_quantile_ns(ret_cost->hook_time, 99, WT_COST_P99_LEAST);

@@ -16,6 +16,7 @@
 #include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "cli/show.h"
+#include "schema/wt_db.h"
 
 #define LAUNCHES_MIN 20
 #define SLOW_RANK_PERCENT 5 /* slower by less is not worth a word */
@@ -361,8 +362,8 @@ static int find_occupancy(struct wt_diagnosing *work)
 #undef OCCUPANCY_SQL
 	struct low low = {0};
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(work->db,
-	                           wt_run_has_table(work->db, "measured") ? with : without, &s);
+	int rc = wt_report_prepare(work->db, wt_db_has_table(work->db, "measured") ? with : without,
+	                           &s);
 
 	if (rc)
 		return rc;

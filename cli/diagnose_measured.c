@@ -16,6 +16,7 @@
 #include "cli/rates.h"
 #include "cli/sm_activity.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 /* ---- what is known of each kernel */
 
@@ -59,7 +60,7 @@ int wt_diagnose_load_measured(struct wt_diagnosing *work)
 	work->measured = calloc(work->ledger->kernel_count + 1, sizeof(*work->measured));
 	if (!work->measured)
 		return -ENOMEM;
-	if (!wt_run_has_table(work->db, "measured"))
+	if (!wt_db_has_table(work->db, "measured"))
 		return 0;
 	rc = wt_report_prepare(work->db, sql, &s);
 	if (rc)

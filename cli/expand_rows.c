@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/report.h"
 #include "cli/expand_rows.h"
 #include "cli/progress.h"
 #include "schema/wt_db.h"
@@ -106,6 +107,7 @@ static int expand_chunk(struct expansion *x, int64_t chunk_id)
 		code = SQLITE_NOMEM;
 	} else {
 		wt_rows_describe(&damage, text);
+		wt_report_note_damage(&damage);
 		wt_cli_error("%s: %s", x->shown_path, text);
 	}
 	wt_chunk_close(chunk);

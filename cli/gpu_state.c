@@ -8,6 +8,7 @@
 #include "cli/gpu_state.h"
 #include "cli/rates.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 char *wt_throttle_text(char text[WT_THROTTLE_TEXT_BYTES], uint64_t reasons)
 {
@@ -44,7 +45,7 @@ int wt_gpu_states_load(sqlite3 *db, int64_t device_id, int64_t start_ns, int64_t
 	int rc;
 
 	memset(ret_states, 0, sizeof(*ret_states));
-	if (!wt_run_has_table(db, "gpu_state"))
+	if (!wt_db_has_table(db, "gpu_state"))
 		return 0;
 	rc = wt_report_prepare(db, sql, &s);
 	if (rc)

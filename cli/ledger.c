@@ -378,7 +378,7 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 	load->ledger->select = window.select;
 	load->ledger->steps = window.steps;
 	load->ledger->is_samples_alone =
-	        !rc && wt_run_has_table(load->db, "sm_bucket") &&
+	        !rc && wt_db_has_table(load->db, "sm_bucket") &&
 	        wt_db_int(load->db,
 	                  "SELECT NOT EXISTS (SELECT 1 FROM main.config_stat WHERE launches > 0)"
 	                  " AND EXISTS (SELECT 1 FROM main.sm_bucket)",

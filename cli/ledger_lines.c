@@ -213,7 +213,8 @@ void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	              wt_text_ns(a, ledger->clock_error_ns));
 	wt_phrase_add(&line, "lost %s of %s kernels%s%s", wt_text_count(a, lost),
 	              wt_text_count(b, kernels + lost), ledger->select ? " in the whole run" : "",
-	              lost ? ": gaps may hold their time" : "");
+	              lost || losses->loss.graph_launches_unobserved ? ": gaps may hold their time"
+	                                                             : "");
 	if (refused)
 		wt_phrase_add(&line, "%s kernels with impossible times or SMs left out",
 		              wt_text_count(a, refused));

@@ -213,6 +213,7 @@ int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
 {
 	const char *how = getenv(VARIABLE);
 	bool is_forced = how && !strcmp(how, "sums");
+	int64_t damaged = wt_report_rows_damaged();
 	struct wt_ledger_sums *sums;
 	int rc;
 
@@ -223,7 +224,9 @@ int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
 	rc = wt_ledger_sums_load(db, &sums);
 	if (!rc && !wt_ledger_sums_are_final(sums))
 		rc = wt_ledger_sums_advance(sums, INT64_MAX);
-	if (!rc && !sums->why_not && sums->mark.end_ns != INT64_MIN) {
+	/* Rollups have the kernels of damaged chunks, what is summed here has not. */
+	if (!rc && !sums->why_not && sums->mark.end_ns != INT64_MIN &&
+	    wt_report_rows_damaged() == damaged) {
 		*ret_sums = sums;
 		return 1;
 	}

@@ -71,30 +71,31 @@ static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
 	line->used_columns += width;
 }
 
+static void add_behind(struct wt_phrase *line, size_t gap, const char *format, va_list ap)
+{
+	char *safe = make_text(line, format, ap);
+
+	if (safe)
+		add_whole(line, safe, gap);
+	free(safe);
+}
+
 void wt_phrase_add(struct wt_phrase *line, const char *format, ...)
 {
-	char *safe;
 	va_list ap;
 
 	va_start(ap, format);
-	safe = make_text(line, format, ap);
+	add_behind(line, 2, format, ap);
 	va_end(ap);
-	if (safe)
-		add_whole(line, safe, 2);
-	free(safe);
 }
 
 void wt_phrase_item(struct wt_phrase *line, const char *format, ...)
 {
-	char *safe;
 	va_list ap;
 
 	va_start(ap, format);
-	safe = make_text(line, format, ap);
+	add_behind(line, 1, format, ap);
 	va_end(ap);
-	if (safe)
-		add_whole(line, safe, 1);
-	free(safe);
 }
 
 void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char *format, ...)

@@ -11,11 +11,6 @@
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
 
-bool wt_run_has_table(sqlite3 *db, const char *name)
-{
-	return wt_db_has_table(db, name);
-}
-
 static double number(sqlite3_stmt *s, int column)
 {
 	return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN
@@ -213,12 +208,12 @@ static int find_profiled(sqlite3 *db)
 {
 	static const char sql[] =
 	        "CREATE TEMP TABLE IF NOT EXISTS wt_profiled AS"
-	        " SELECT e.config_id, e.process_id, e.launch_seq FROM main.profile_launch p"
-	        " CROSS JOIN kernel_row e USING (process_id, launch_seq)"
+	        " SELECT e.config_id, e.process_id, e.launch_seq FROM kernel_row e"
+	        " CROSS JOIN main.profile_launch p USING (process_id, launch_seq)"
 	        " WHERE e.graph_id IS NULL";
 	int rc;
 
-	if (!wt_run_has_table(db, "profile_launch") ||
+	if (!wt_db_has_table(db, "profile_launch") ||
 	    !wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.profile_launch)", 0))
 		return 1;
 	sqlite3_exec(db, "PRAGMA query_only = OFF", NULL, NULL, NULL);
@@ -253,7 +248,7 @@ int wt_rates_device_profiled(sqlite3 *db, int64_t device_id, int64_t start_ns, i
 	int rc;
 
 	*ret_profiled = (struct wt_rates_profiled){0};
-	if (!wt_run_has_table(db, "profile_launch"))
+	if (!wt_db_has_table(db, "profile_launch"))
 		return 0;
 	rc = wt_report_prepare(db,
 	                       PROFILED_SQL("main.profile_launch p WHERE p.device_id = ?1"
@@ -318,9 +313,9 @@ int wt_rates_load(sqlite3 *db, int64_t config_id, struct wt_rates *config)
 	int rc = 0;
 
 	memset(config, 0, sizeof(*config));
-	if (wt_run_has_table(db, "measured"))
+	if (wt_db_has_table(db, "measured"))
 		rc = load_rates(db, config_id, sms, config);
-	if (!rc && wt_run_has_table(db, "measured_profile"))
+	if (!rc && wt_db_has_table(db, "measured_profile"))
 		rc = load_profile(db, config_id, sms, config);
 	if (!rc)
 		rc = load_profiled(db, config_id, &config->profiled);

@@ -56,9 +56,6 @@ struct wt_rates {
 	struct wt_rates_profiled profiled;
 };
 
-/* Does the file have that table? */
-bool wt_run_has_table(sqlite3 *db, const char *name);
-
 /* 0 or -errno. Free with wt_rates_fini() in either case. */
 int wt_rates_load(sqlite3 *db, int64_t config_id, struct wt_rates *config);
 void wt_rates_fini(struct wt_rates *config);

@@ -172,6 +172,7 @@ struct wt_report_loss {
 	int64_t links_dropped_ring, calls_dropped, other_dropped_ring;
 	int64_t cells_torn, cells_bad, cells_gap;
 	int64_t records_unknown, names_dropped, entries_unknown, unexplained;
+	int64_t rows_damaged; /* not of the file: wt_report_loss_get() has what was met up to now */
 };
 
 /* Processes that were not recorded in full, one entry per way and reason. */
@@ -253,11 +254,13 @@ struct wt_report_loss_field {
 /* Ends with a NULL name. */
 extern const struct wt_report_loss_field wt_report_loss_fields[];
 
-static inline int64_t wt_report_loss_get(const struct wt_report_loss *loss,
-                                         const struct wt_report_loss_field *field)
-{
-	return *(const int64_t *)((const char *)loss + field->offset);
-}
+int64_t wt_report_loss_get(const struct wt_report_loss *loss,
+                           const struct wt_report_loss_field *field);
+
+/* A damaged chunk was met, and its rows are left out: counted for all of the program. */
+struct wt_rows_damage;
+void wt_report_note_damage(const struct wt_rows_damage *damage);
+int64_t wt_report_rows_damaged(void);
 
 /*
  * Kernel executions that happened, as far as known, and are not in the rows. Launches under the range

@@ -9,6 +9,7 @@
 #include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
+#include "schema/wt_rows.h"
 
 #define FIELD(field, meaning)                                                                      \
 	{                                                                                          \
@@ -55,8 +56,34 @@ const struct wt_report_loss_field wt_report_loss_fields[] = {
         FIELD(names_dropped, "kernel names: no room"),
         FIELD(entries_unknown, "driver entries: of a version that is not hooked"),
         FIELD(unexplained, "launches or kernels: no counter accounts for them"),
+        FIELD(rows_damaged, "rows of damaged chunks: left out of what is read row by row"),
         {0},
 };
+
+static int64_t rows_damaged, kernels_damaged; /* of this program; one thread */
+
+void wt_report_note_damage(const struct wt_rows_damage *damage)
+{
+	int64_t rows = damage->rows > 0 ? damage->rows : 0;
+
+	if (__builtin_add_overflow(rows_damaged, rows, &rows_damaged))
+		rows_damaged = INT64_MAX;
+	if (damage->kind == WT_CHUNK_KERNEL && kernels_damaged < INT32_MAX)
+		kernels_damaged += rows < INT32_MAX ? rows : INT32_MAX;
+}
+
+int64_t wt_report_rows_damaged(void)
+{
+	return rows_damaged;
+}
+
+int64_t wt_report_loss_get(const struct wt_report_loss *loss,
+                           const struct wt_report_loss_field *field)
+{
+	if (field->offset == offsetof(struct wt_report_loss, rows_damaged))
+		return rows_damaged;
+	return *(const int64_t *)((const char *)loss + field->offset);
+}
 
 int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 {
@@ -73,7 +100,7 @@ int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 	if (dropped < loss->launches_unlinked)
 		dropped = loss->launches_unlinked;
 	return dropped + loss->launches_unobserved + loss->kernels_no_time -
-	       loss->kernels_no_time_profiled;
+	       loss->kernels_no_time_profiled + kernels_damaged;
 }
 
 /* Launches under the profiler, of which CUPTI gives no times: as many kernels without one are its doing. */
@@ -85,10 +112,12 @@ int64_t wt_report_kernels_lost(const struct wt_report_loss *loss)
 static const char *column_of(sqlite3 *db, const struct wt_report_loss_field *field)
 {
 	if (field->offset == offsetof(struct wt_report_loss, graph_launches_unobserved))
-		return wt_run_has_table(db, "graph_unobserved")
+		return wt_db_has_table(db, "graph_unobserved")
 		               ? "ifnull((SELECT g.launches FROM graph_unobserved g WHERE "
 		                 "g.process_id = loss.process_id), 0)"
 		               : "0";
+	if (field->offset == offsetof(struct wt_report_loss, rows_damaged))
+		return "0";
 	if (field->offset != offsetof(struct wt_report_loss, kernels_no_time_profiled))
 		return field->name;
 	return wt_report_has_measured(db) ? PROFILED_SQL : "0";
@@ -142,7 +171,7 @@ int wt_report_read_processes(sqlite3 *db, struct wt_report *report)
 	}
 	sqlite3_finalize(s);
 	report->has_samples_alone =
-	        !report->processes && wt_run_has_table(db, "sampler") &&
+	        !report->processes && wt_db_has_table(db, "sampler") &&
 	        wt_db_int(db, "SELECT total(samples_stored) > 0 FROM main.sampler", 0);
 	if (rc >= 0)
 		rc = wt_cost_read(db, &report->cost);

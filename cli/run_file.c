@@ -2,6 +2,7 @@
  * run_file.c - see run_file.h. Single-threaded; blocks on files.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,20 @@ static void tell_damage(void *arg, const struct wt_rows_damage *damage)
 	char text[WT_ROWS_TEXT_BYTES];
 
 	wt_rows_describe(damage, text);
+	wt_report_note_damage(damage);
 	wt_cli_error("%s: %s", sqlite3_db_filename(arg, "main"), text);
+}
+
+/* Chunks of no kind that is known hold rows of nobody knows what. */
+static void tell_strangers(sqlite3 *db)
+{
+	static const char rows_sql[] =
+	        "SELECT total(max(row_count, 1)) FROM main.chunk WHERE kind NOT BETWEEN 1 AND 4";
+	const struct wt_rows_damage damage = {.rows = wt_db_int(db, rows_sql, 1)};
+
+	wt_report_note_damage(&damage);
+	wt_cli_error("%s: %" PRId64 " rows are packed in a way that this version does not know",
+	             sqlite3_db_filename(db, "main"), damage.rows);
 }
 
 int wt_run_attach_rows(sqlite3 *db)
@@ -43,6 +57,10 @@ int wt_run_attach_rows(sqlite3 *db)
 	/* Without chunks this state of the file is kept to, or they could come meanwhile. */
 	sqlite3_exec(db, "PRAGMA query_only = OFF; BEGIN", NULL, NULL, NULL);
 	code = wt_rows_attach(db, tell_damage, db);
+	if (wt_rows_has_chunks(db) &&
+	    wt_db_int(db, "SELECT EXISTS (SELECT 1 FROM main.chunk WHERE kind NOT BETWEEN 1 AND 4)",
+	              0))
+		tell_strangers(db);
 	if (code == SQLITE_OK)
 		code = wt_rows_hide(db);
 	if (code != SQLITE_OK || wt_rows_has_chunks(db))

@@ -15,6 +15,7 @@
 #include "cli/select_impl.h"
 #include "daemon/ledger_sums.h"
 #include "cli/text.h"
+#include "schema/wt_db.h"
 
 /* The file's own text says what its views are, so they are made again over what is selected. */
 static const char *const views[] = {"launch", "config_idle", "kernel_idle"};
@@ -22,14 +23,11 @@ static const char *const views[] = {"launch", "config_idle", "kernel_idle"};
 int wt_select_execute(sqlite3 *db, const char *format, ...)
 {
 	va_list ap;
-	char *sql;
 	int code;
 
 	va_start(ap, format);
-	sql = sqlite3_vmprintf(format, ap);
+	code = wt_db_vexecute(db, format, ap);
 	va_end(ap);
-	code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
-	sqlite3_free(sql);
 	return code == SQLITE_NOMEM ? -ENOMEM : wt_report_note(db, code);
 }
 
@@ -41,7 +39,7 @@ static int sampled_span(sqlite3 *db, int64_t *ret_start_ns, int64_t *ret_end_ns)
 	sqlite3_stmt *s;
 	int rc;
 
-	if (!wt_run_has_table(db, "sm_bucket"))
+	if (!wt_db_has_table(db, "sm_bucket"))
 		return 0;
 	rc = wt_report_prepare(db, "SELECT min(first_ns), max(last_ns) FROM main.sampler", &s);
 	if (rc)

@@ -12,6 +12,7 @@
 #include "cli/report_sql.h"
 #include "cli/sm_activity.h"
 #include "schema/wt_samples.h"
+#include "schema/wt_db.h"
 
 /* Of a damaged file: not known. */
 static double within(double value, double max)
@@ -32,7 +33,7 @@ static int64_t clock_offset_ns(sqlite3 *db, int64_t device_id)
 	sqlite3_stmt *s;
 	double offset_ns = 0;
 
-	if (!wt_run_has_table(db, "fold") ||
+	if (!wt_db_has_table(db, "fold") ||
 	    wt_report_prepare(db, "SELECT offset_ns FROM fold WHERE device_id = ?1", &s))
 		return 0;
 	sqlite3_bind_int64(s, 1, device_id);
@@ -150,7 +151,7 @@ static int read_buckets(sqlite3 *db, const struct request *request)
 	sqlite3_stmt *s;
 	int rc;
 
-	if (!wt_run_has_table(db, "sm_bucket"))
+	if (!wt_db_has_table(db, "sm_bucket"))
 		return 0;
 	snprintf(sql, sizeof(sql),
 	         "SELECT start_ns, end_ns, sampled_ns, active_avg, warps_per_sm, tensor_share,"
@@ -259,11 +260,11 @@ static bool has_all_samples(sqlite3 *db, const struct request *request, int64_t 
 {
 	int64_t samples = 0, from_ns = 0, bucket_ns = 0;
 
-	if (!wt_run_has_table(db, "sample_chunk") ||
+	if (!wt_db_has_table(db, "sample_chunk") ||
 	    !read_int(db, "SELECT sum(samples)" CHUNKS_SQL, request, &samples) || samples <= 0 ||
 	    samples > samples_max)
 		return false;
-	if (!wt_run_has_table(db, "sm_bucket") ||
+	if (!wt_db_has_table(db, "sm_bucket") ||
 	    !read_int(db,
 	              "SELECT max(?2, min(start_ns)) FROM sm_bucket WHERE device_id = ?1"
 	              " AND start_ns < ?3 AND end_ns > ?2",

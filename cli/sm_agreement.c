@@ -13,6 +13,7 @@
 #include "cli/rates.h"
 #include "cli/report_sql.h"
 #include "cli/sm_activity.h"
+#include "schema/wt_db.h"
 
 #define COVERAGE_WHOLE 0.99
 
@@ -48,7 +49,7 @@ static double profiled_less(sqlite3 *db, const struct wt_ledger_device *device)
 	sqlite3_stmt *s;
 	double sms = 0;
 
-	if (!wt_run_has_table(db, "measured") || wt_report_prepare(db, sql, &s))
+	if (!wt_db_has_table(db, "measured") || wt_report_prepare(db, sql, &s))
 		return 0;
 	sqlite3_bind_int64(s, 1, device->device_id);
 	if (wt_report_step(s) > 0)
@@ -62,7 +63,7 @@ double wt_sm_unexplained_share(sqlite3 *db, int64_t device_id)
 	sqlite3_stmt *s;
 	double share = 0;
 
-	if (!wt_run_has_table(db, "fold") ||
+	if (!wt_db_has_table(db, "fold") ||
 	    wt_report_prepare(db,
 	                      "SELECT 1.0 * (active_sm_ns - explained_sm_ns) / active_sm_ns"
 	                      " FROM main.fold WHERE device_id = ?1 AND active_sm_ns > 0",

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/report.h"
 #include "cli/complete.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -223,6 +224,9 @@ static int run_command(const struct wt_command *command, int argc, char **argv)
 		if (!(command->flags & WT_COMMAND_KEEPS_SIGPIPE))
 			signal(SIGPIPE, SIG_IGN);
 		code = command->run(values, operand_count, argv);
+		/* What was shown or written lacks rows that the file had. */
+		if (code == WT_EXIT_FINE && wt_report_rows_damaged())
+			code = WT_EXIT_FAILED;
 	}
 	free(values);
 	return code;

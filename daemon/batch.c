@@ -201,18 +201,18 @@ static void sort(struct order *rows, size_t count)
 		qsort(rows, count, sizeof(*rows), by_id);
 }
 
-/* Highest id in a chunk of the kind, process and device, plus one. */
-static int64_t chunks_end(struct wt_run *run, enum wt_batch_kind kind, int64_t process_id,
-                          int64_t device_id)
+/* Highest id in a chunk of the kind, process and device, plus one; INT64_MIN: there is none. 0 or -errno. */
+static int chunks_end(struct wt_run *run, enum wt_batch_kind kind, int64_t process_id,
+                      int64_t device_id, int64_t *ret_end)
 {
 	sqlite3_stmt *s = run->statement[WT_SQL_PACKED_END];
-	int64_t end = INT64_MIN;
+	int code = wt_db_bind(s, "iin", (int64_t)kinds[kind].chunk, process_id, device_id);
 
-	if (wt_db_bind(s, "iin", (int64_t)kinds[kind].chunk, process_id, device_id) == SQLITE_OK &&
-	    sqlite3_step(s) == SQLITE_ROW)
-		end = sqlite3_column_int64(s, 0) + 1;
+	*ret_end = INT64_MIN;
+	if (code == SQLITE_OK && (code = sqlite3_step(s)) == SQLITE_ROW)
+		*ret_end = sqlite3_column_int64(s, 0) + 1;
 	sqlite3_reset(s);
-	return end;
+	return wt_store_check(run, code);
 }
 
 int wt_batch_has_launch(struct wt_run *run, int64_t process_id, int64_t seq, bool *ret_has)
@@ -243,7 +243,11 @@ int wt_batch_has_launch(struct wt_run *run, int64_t process_id, int64_t seq, boo
 		else
 			high = middle;
 	}
-	*ret_has = !err && chunk && low < wt_chunk_row_count(chunk) && ids[low] == seq;
+	/* Its rows can't be read by anybody: no reason to give the file up. */
+	if (err == -EBADMSG || err == -ENOTSUP)
+		err = 0;
+	else
+		*ret_has = !err && chunk && low < wt_chunk_row_count(chunk) && ids[low] == seq;
 	wt_chunk_close(chunk);
 	return err;
 }
@@ -291,7 +295,7 @@ static int write_sorted(struct wt_run *run, enum wt_batch_kind kind, struct orde
 
 	for (size_t i = 0; i < count && !err; i++) {
 		const int64_t *row = rows[i].row;
-		int64_t process_id, device_id = WT_DB_NULL;
+		int64_t process_id, device_id = WT_DB_NULL, end;
 		size_t taken;
 
 		if (!row)
@@ -299,9 +303,11 @@ static int write_sorted(struct wt_run *run, enum wt_batch_kind kind, struct orde
 		process_id = row[kinds[kind].process];
 		if (kinds[kind].device >= 0)
 			device_id = row[kinds[kind].device];
-		taken = take(kind, rows + i, count - i,
-		             chunks_end(run, kind, process_id, device_id), process_id, device_id,
-		             chosen, plain, &plain_count);
+		err = chunks_end(run, kind, process_id, device_id, &end);
+		if (err)
+			break;
+		taken = take(kind, rows + i, count - i, end, process_id, device_id, chosen, plain,
+		             &plain_count);
 		if (taken >= run->pack.direct_rows) {
 			err = write_chunks(run, kind, chosen, taken, process_id, device_id);
 		} else {

@@ -311,6 +311,7 @@ struct wt_run {
 	size_t range_names_count, range_names_room;
 	struct wt_map range_name_of;
 	int64_t sample_bytes; /* of sample_chunk.data */
+	bool has_damage; /* rows of a damaged chunk were passed over */
 	bool is_measured; /* there are samples, or profiled launches */
 	struct wt_folds *folds; /* see folds.h; NULL: not begun */
 	int64_t watermark_ns; /* no kernel that starts before is missing, in what was committed last */

@@ -5,8 +5,8 @@
  * Loaded once from a run file, all in memory: 56 bytes for each call, copy or overhead record
  * (10^6 of them: 56 MB); kernels are not among them. Single-threaded; loading blocks on the file.
  */
-#ifndef WT_CLI_LEDGER_FACTS_H
-#define WT_CLI_LEDGER_FACTS_H
+#ifndef WT_LEDGER_FACTS_H
+#define WT_LEDGER_FACTS_H
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -96,4 +96,4 @@ const struct wt_fact_graph_launch *wt_facts_graph_launches(const struct wt_facts
 /* Differs where what is known of the processes as a whole does. */
 uint64_t wt_facts_basis(const struct wt_facts *facts);
 
-#endif /* WT_CLI_LEDGER_FACTS_H */
+#endif /* WT_LEDGER_FACTS_H */

@@ -145,21 +145,25 @@ static int end_round(struct wt_run *run, struct wt_ledger_work *work)
 	return err;
 }
 
-/* By the main thread. */
+/* By the main thread. As on the other, nothing is summed where rows of a damaged chunk are missing. */
 static int make_here(struct wt_run *run, struct wt_ledger_work *work)
 {
-	int err = wt_store_run(run, WT_SQL_BEGIN, "");
+	int err = wt_store_run(run, WT_SQL_BEGIN, ""), rc;
 
 	if (err)
 		return err == -EBUSY ? 0 : err;
 	work->is_final = true;
 	work->batches = run->batches;
-	if (wt_ledger_sums_make(run->db, false)) {
+	rc = wt_ledger_sums_make(run->db, false);
+	if (!rc && !run->has_damage)
+		return wt_store_run(run, WT_SQL_COMMIT, "");
+	if (rc)
 		wt_store_check(run, sqlite3_errcode(run->db));
-		wt_store_run(run, WT_SQL_ROLLBACK, "");
-		return -EIO;
-	}
-	return wt_store_run(run, WT_SQL_COMMIT, "");
+	else
+		wt_log_line("%s: gaps are not summed: a chunk is damaged", run->path);
+	work->is_given_up = !rc;
+	err = wt_store_run(run, WT_SQL_ROLLBACK, "");
+	return rc ? -EIO : err;
 }
 
 static bool is_due(const struct wt_run *run, const struct wt_ledger_work *work, int64_t now_ns)

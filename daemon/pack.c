@@ -2,14 +2,15 @@
  * pack.c - rows that came slowly, and chunks of few rows, into chunks of many (batch.c has the rest).
  *
  * A PASS over a table begins when enough such rows have come, and at the end of the run. It goes by
- * windows of ids; in each, by process and device (pack_group.c): all rows that are final, and the chunks
+ * windows of ids; in each, by process and device (pack_merge.c): all rows that are final, and the chunks
  * among them, are read in order, written as chunks, and removed, in one transaction. A kernel whose link
  * isn't known yet stays a row. So a daemon that is killed at any moment has either.
  *
  * What a restart needs it reads through the tables of schema/wt_rows.h, packed or not.
  *
  * A disk that is full, or anything else that undoes the transaction, leaves the file as it was: it is
- * tried again later, at the end of the run once.
+ * tried again when as many rows as begin a pass have come since, and at the end of the run once. What can't
+ * be packed as it was counted (-EAGAIN: a link came meanwhile) stays rows until the next pass.
  *
  * Main thread, when nothing else is to be done; a step blocks on the disk for some 50 ms.
  */
@@ -62,7 +63,7 @@ static void set_limits(struct wt_pack *pack)
 }
 
 /* What is there of a table: does a small run begin, or go on? */
-static int load_kind(struct wt_run *run, enum wt_batch_kind kind)
+static void load_kind(struct wt_run *run, enum wt_batch_kind kind)
 {
 	char sql[120];
 
@@ -73,7 +74,6 @@ static int load_kind(struct wt_run *run, enum wt_batch_kind kind)
 	         (int)wt_batch_chunk(kind));
 	if (wt_db_int(run->db, sql, 0))
 		run->batch[kind].seen += run->pack.small_rows;
-	return 0;
 }
 
 static int64_t next_id(struct wt_run *run, const char *id, enum wt_batch_kind kind)

@@ -176,9 +176,10 @@ int wt_store_check(struct wt_run *run, int sqlite_code)
 /* What else is in the file goes on; `wavetap check` tells the same. */
 static void on_damage(void *arg, const struct wt_rows_damage *damage)
 {
-	const struct wt_run *run = arg;
+	struct wt_run *run = arg;
 	char text[WT_ROWS_TEXT_BYTES];
 
+	run->has_damage = true;
 	wt_rows_describe(damage, text);
 	wt_log_line("%s: %s", run->path, text);
 }

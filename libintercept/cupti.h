@@ -129,7 +129,7 @@ bool wt_cupti_is_short(void);
  * back to somebody else, and the application's profiler is served as before. Not while a stream is
  * being captured, a launch profiled, or a session of the application's profiler open: then false,
  * and all is as it was. What had been launched until then is still delivered. On the flush thread;
- * blocks for some 20 ms.
+ * blocks for some 40 ms.
  */
 bool wt_cupti_rest(enum wt_reason reason, uint64_t detail, _Atomic uint64_t *ret_since_ns);
 

@@ -133,12 +133,22 @@ bool wt_db_has_table(sqlite3 *db, const char *name)
 	sqlite3_stmt *s;
 	bool has = false;
 
-	if (wt_db_prepare(db, "SELECT 1 FROM main.sqlite_schema WHERE name = ?1", &s))
+	if (wt_db_prepare(db, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1",
+	                  &s))
 		return false;
 	sqlite3_bind_text(s, 1, name, -1, SQLITE_STATIC);
 	has = wt_db_step(s) > 0;
 	sqlite3_finalize(s);
 	return has;
+}
+
+int wt_db_vexecute(sqlite3 *db, const char *format, va_list ap)
+{
+	char *sql = sqlite3_vmprintf(format, ap);
+	int code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	return code;
 }
 
 bool wt_db_meta(sqlite3 *db, const char *key, char *value, size_t value_bytes)

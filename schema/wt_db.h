@@ -10,6 +10,7 @@
 #define WT_DB_H
 
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -93,6 +94,8 @@ int wt_db_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **ret_statement);
 int wt_db_step(sqlite3_stmt *statement);
 /* Is there a table or view of that name in the file? */
 bool wt_db_has_table(sqlite3 *db, const char *name);
+/* Statements with the formats of sqlite3_mprintf(). An SQLite code. */
+int wt_db_vexecute(sqlite3 *db, const char *format, va_list ap);
 
 /* ---- the data directory */
 

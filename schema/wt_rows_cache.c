@@ -158,8 +158,9 @@ void wt_rows_describe(const struct wt_rows_damage *damage, char text[WT_ROWS_TEX
 	snprintf(text, WT_ROWS_TEXT_BYTES,
 	         "chunk %" PRId64 " is damaged: %s of process %" PRId64 ", %s %" PRId64
 	         " to %" PRId64 " (%" PRId64 " rows) can't be read",
-	         damage->chunk_id, shape->name, damage->process_id, shape->columns[shape->id],
-	         damage->first_id, damage->last_id, damage->rows);
+	         damage->chunk_id, shape ? shape->name : "rows", damage->process_id,
+	         shape ? shape->columns[shape->id] : "id", damage->first_id, damage->last_id,
+	         damage->rows);
 }
 
 /* ---- chunks */

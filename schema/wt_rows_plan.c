@@ -76,7 +76,7 @@ static void take_constraint(enum use use, char letter, struct taken *taken)
 		taken->has_low = true;
 	else if (use == USE_ID)
 		taken->has_high = true;
-	else if (use == USE_PROCESS)
+	else if (use == USE_PROCESS && letter == '=')
 		taken->has_process = true;
 	else
 		taken->has_other = true;

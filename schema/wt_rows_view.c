@@ -21,29 +21,12 @@ static const char *const view_names[] = {"launch", "kernel_range", "loss"};
 static int execute(sqlite3 *db, const char *format, ...)
 {
 	va_list ap;
-	char *sql;
 	int code;
 
 	va_start(ap, format);
-	sql = sqlite3_vmprintf(format, ap);
+	code = wt_db_vexecute(db, format, ap);
 	va_end(ap);
-	code = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
-	sqlite3_free(sql);
 	return code;
-}
-
-static bool has_table(sqlite3 *db, const char *name)
-{
-	sqlite3_stmt *s = NULL;
-	bool has = false;
-
-	if (sqlite3_prepare_v2(
-	            db, "SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1", -1,
-	            &s, NULL) == SQLITE_OK &&
-	    wt_db_bind(s, "t", name) == SQLITE_OK)
-		has = sqlite3_step(s) == SQLITE_ROW;
-	sqlite3_finalize(s);
-	return has;
 }
 
 static void free_shared(void *opaque)
@@ -75,7 +58,7 @@ static int attach_chunks(sqlite3 *db, void (*told)(void *arg, const struct wt_ro
 /* To a reader in a transaction the file stays as it is. */
 static bool may_have_chunks(sqlite3 *db)
 {
-	if (wt_db_int(db, "PRAGMA main.user_version", 0) < 5 || !has_table(db, "chunk"))
+	if (wt_db_int(db, "PRAGMA main.user_version", 0) < 5 || !wt_db_has_table(db, "chunk"))
 		return false;
 	return sqlite3_get_autocommit(db) || !sqlite3_db_readonly(db, "main") ||
 	       wt_db_int(db, "SELECT 1 FROM main.chunk LIMIT 1", 0);
@@ -91,7 +74,7 @@ int wt_rows_attach(sqlite3 *db, void (*told)(void *arg, const struct wt_rows_dam
 	for (int kind = WT_CHUNK_KERNEL; kind < WT_CHUNK_KIND_MAX && code == SQLITE_OK; kind++) {
 		const char *name = wt_chunk_table((enum wt_chunk_kind)kind)->name;
 
-		if (has_table(db, name))
+		if (wt_db_has_table(db, name))
 			code = execute(db, "CREATE TEMP VIEW %s AS SELECT * FROM main.%s",
 			               row_names[kind], name);
 	}

@@ -149,13 +149,19 @@ for damage in "substr(data, 1, length(data) - 5)" "substr(data, 1, 40)" "x''" \
   "substr(data, 1, 30) || x'00' || substr(data, 32)" "data || x'00'"; do
   change "UPDATE chunk SET data = CAST($damage AS BLOB) WHERE chunk_id = $id"
   "$wavetap" export -f csv -o "$work/rest.csv" --force -r "$bad" 2>"$work/err"
-  is "$?|$(wc -l <"$work/rest.csv")" "0|$((whole - rows))" "$damage: the rest is exported"
+  is "$?|$(wc -l <"$work/rest.csv")" "1|$((whole - rows))" "$damage: the rest is exported, and the exit status says that it is not all"
   is "$(grep -c "chunk $id is damaged: kernel_exec of process .* ($rows rows) can't be read" "$work/err")" 1 "$damage: and it is said, once"
   finds "can't be read, and not counted below (first: chunk $id is damaged: kernel_exec of process"
 done
 "$wavetap" export -o "$work/rest.db" -r "$bad" 2>"$work/err"
 is "$?|$(grep -c "chunk $id is damaged" "$work/err")|$(sqlite3 "$work/rest.db" "SELECT count(*), min(chunk_id) FROM chunk")" \
-  "0|1|1|$id" "as SQLite: what can't be read stays packed"
+  "1|1|1|$id" "as SQLite: what can't be read stays packed"
+# What is read row by row tells how much is not there, in text and in JSON.
+shown=$(echo "$rows" | sed ':a;s/\B[0-9]\{3\}\>/,&/;ta')
+WAVETAP_LEDGER=rows "$wavetap" ledger --all -r "$bad" >"$work/out" 2>"$work/err"
+is "$?|$(grep -c "lost $shown rows of damaged chunks" "$work/out")|$(grep -c "lost $shown of " "$work/out")" "1|1|1" "ledger counts them as lost"
+WAVETAP_LEDGER=rows "$wavetap" ledger --all -r "$bad" --json >"$work/out" 2>"$work/err"
+is "$(sqlite3 :memory: "SELECT CAST(readfile('$work/out') AS TEXT) ->> '\$.loss.rows_damaged'")" "$rows" "and in JSON"
 change "UPDATE chunk SET row_count = row_count + 1 WHERE chunk_id = $id"
 finds "is not what the file says of it (first: chunk_id $id: it has other rows)"
 change "UPDATE chunk SET end_ns = end_ns - 1 WHERE chunk_id = $id"
@@ -166,6 +172,10 @@ change "UPDATE chunk SET process_id = 3 - process_id WHERE chunk_id = $id"
 finds "(first: chunk_id $id: its rows are of another process)"
 change "UPDATE chunk SET kind = 9 WHERE chunk_id = $id"
 finds "(first: chunk_id $id: no kind of rows)"
+"$wavetap" top -r "$bad" >/dev/null 2>"$work/err"
+is "$?|$(cat "$work/err")" "1|wavetap: $bad: $rows rows are packed in a way that this version does not know" "rows of an unknown kind are told"
+"$wavetap" export -o "$work/rest.db" --force -r "$bad" 2>"$work/err"
+is "$?|$(grep -c "chunk $id is damaged: rows of process" "$work/err")" "1|1" "and by export"
 change "INSERT INTO chunk SELECT chunk_id + 100000, kind, process_id, device_id, first_id, last_id, row_count, start_ns, end_ns,
   configs, data FROM chunk WHERE chunk_id = $id"
 finds "rows of two chunks overlap (first: chunk_id 10[0-9]*: begins before the one before it ends)"
