@@ -97,6 +97,9 @@ static int expand_chunk(struct expansion *x, int64_t chunk_id)
 	                        (size_t)sqlite3_column_bytes(x->find, 5), &chunk);
 
 	if (!err)
+		err = wt_chunk_check_ids(chunk, damage.kind, damage.first_id, damage.last_id,
+		                         damage.rows);
+	if (!err)
 		err = wt_chunk_decode_all(chunk);
 	sqlite3_reset(x->find);
 	if (!err) {

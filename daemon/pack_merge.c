@@ -113,6 +113,7 @@ static int list_chunks(struct merge *m)
 /* The next chunk, all of its columns; none: rows is 0. */
 static int read_chunk(struct merge *m)
 {
+	enum wt_chunk_kind kind = wt_batch_chunk(m->island->kind);
 	int code, err = 0;
 
 	wt_chunk_close(m->chunk);
@@ -122,9 +123,13 @@ static int read_chunk(struct merge *m)
 		return 0;
 	code = wt_db_bind(m->data, "i", m->chunk_ids[m->chunks_read++]);
 	if (code == SQLITE_OK && (code = sqlite3_step(m->data)) == SQLITE_ROW)
-		err = wt_chunk_open(wt_batch_chunk(m->island->kind),
-		                    sqlite3_column_blob(m->data, 0),
+		err = wt_chunk_open(kind, sqlite3_column_blob(m->data, 0),
 		                    (size_t)sqlite3_column_bytes(m->data, 0), &m->chunk);
+	/* One that is not what the file says stays as it is, for readers to tell of. */
+	if (!err && m->chunk)
+		err = wt_chunk_check_ids(m->chunk, kind, sqlite3_column_int64(m->data, 1),
+		                         sqlite3_column_int64(m->data, 2),
+		                         sqlite3_column_int64(m->data, 3));
 	sqlite3_reset(m->data);
 	if (!err)
 		err = wt_store_check(m->run, code);
@@ -256,7 +261,10 @@ static int open_merge(struct merge *m, bool is_over)
 	if (!err)
 		err = prepare(m, sql_of[island->kind].remove, &m->remove_row);
 	if (!err)
-		err = prepare(m, "SELECT data FROM chunk WHERE chunk_id = ?1", &m->data);
+		err = prepare(
+		        m,
+		        "SELECT data, first_id, last_id, row_count FROM chunk WHERE chunk_id = ?1",
+		        &m->data);
 	if (!err)
 		err = prepare(m, "DELETE FROM chunk WHERE chunk_id = ?1", &m->remove_chunk);
 	if (!err && island->kind != WT_BATCH_SHARE)

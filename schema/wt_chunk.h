@@ -84,6 +84,10 @@ uint32_t wt_chunk_row_count(const struct wt_chunk *chunk);
 int wt_chunk_column(struct wt_chunk *chunk, unsigned column, const int64_t **ret_values,
                     const uint8_t **ret_nulls);
 
+/* Has it the rows that the file says? 0; -EBADMSG: others; or as wt_chunk_column(). */
+int wt_chunk_check_ids(struct wt_chunk *chunk, enum wt_chunk_kind kind, int64_t first_id,
+                       int64_t last_id, int64_t rows);
+
 /* Of all columns: wt_chunk_column() of each. 0 or the first error. */
 int wt_chunk_decode_all(struct wt_chunk *chunk);
 

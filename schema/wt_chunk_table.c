@@ -1,6 +1,8 @@
 /*
  * wt_chunk_table.c - the tables whose rows can lie in chunks. Any thread; does not block.
  */
+#include <errno.h>
+
 #include "schema/wt_chunk_impl.h"
 
 #define BIT(column) (UINT32_C(1) << (column))
@@ -57,4 +59,17 @@ const struct wt_chunk_table *wt_chunk_table(enum wt_chunk_kind kind)
 	const struct chunk_layout *layout = wt_chunk_layout(kind);
 
 	return layout ? &layout->table : NULL;
+}
+
+int wt_chunk_check_ids(struct wt_chunk *chunk, enum wt_chunk_kind kind, int64_t first_id,
+                       int64_t last_id, int64_t rows)
+{
+	uint32_t count = wt_chunk_row_count(chunk);
+	const uint8_t *nulls;
+	const int64_t *ids;
+	int err = wt_chunk_column(chunk, wt_chunk_table(kind)->id, &ids, &nulls);
+
+	if (err)
+		return err;
+	return count == rows && ids[0] == first_id && ids[count - 1] == last_id ? 0 : -EBADMSG;
 }

@@ -165,16 +165,6 @@ void wt_rows_describe(const struct wt_rows_damage *damage, char text[WT_ROWS_TEX
 
 /* ---- chunks */
 
-/* Does it hold what the directory says? */
-static bool is_as_said(const struct rows_chunk *chunk, unsigned id)
-{
-	const int64_t *ids = chunk->values[id];
-	uint32_t rows = wt_chunk_row_count(chunk->chunk);
-
-	return rows == chunk->directory.rows && ids[0] == chunk->directory.first_id &&
-	       ids[rows - 1] == chunk->directory.last_id;
-}
-
 /* 0, -EBADMSG and the like, or -ENOMEM. */
 static int decode(struct rows_table *table, struct rows_chunk *chunk, uint32_t columns)
 {
@@ -260,9 +250,12 @@ int wt_rows_get(struct rows_table *table, const struct rows_source *source,
 	if (!chunk)
 		return tell_damage(table, source, directory);
 	err = decode(table, chunk, columns);
+	if (!err)
+		err = wt_chunk_check_ids(chunk->chunk, table->kind, chunk->directory.first_id,
+		                         chunk->directory.last_id, chunk->directory.rows);
 	if (err == -ENOMEM)
 		return SQLITE_NOMEM;
-	if (err || !is_as_said(chunk, table->shape->id)) {
+	if (err) {
 		if (!chunk->users)
 			remove_chunk(table, chunk);
 		return tell_damage(table, source, directory);

@@ -164,6 +164,8 @@ WAVETAP_LEDGER=rows "$wavetap" ledger --all -r "$bad" --json >"$work/out" 2>"$wo
 is "$(sqlite3 :memory: "SELECT CAST(readfile('$work/out') AS TEXT) ->> '\$.loss.rows_damaged'")" "$rows" "and in JSON"
 change "UPDATE chunk SET row_count = row_count + 1 WHERE chunk_id = $id"
 finds "is not what the file says of it (first: chunk_id $id: it has other rows)"
+"$wavetap" export -o "$work/rest.db" --force -r "$bad" 2>"$work/err"
+is "$?|$(sqlite3 "$work/rest.db" "SELECT count(*), min(chunk_id) FROM chunk")" "1|1|$id" "nor is it put into the table by export"
 change "UPDATE chunk SET end_ns = end_ns - 1 WHERE chunk_id = $id"
 finds "(first: chunk_id $id: its rows have other times)"
 change "UPDATE chunk SET configs = x'00' WHERE chunk_id = $id"

@@ -60,7 +60,7 @@ EXTRA_DIST += \
 	tests/gpu/tool_target.cu \
 	tests/gpu/tools.py \
 	tests/gpu/range_probe.cu tests/gpu/sass_probe.cu \
-	tests/gpu/blind_probe.cu tests/gpu/range_cupti.cuh \
+	tests/gpu/blind_probe.cu tests/gpu/cupti_check.cuh tests/gpu/range_cupti.cuh \
 	tests/gpu/train.py \
 	tests/gpu/truth.cu \
 	tests/gpu/truth_kernels.cuh \

@@ -23,28 +23,7 @@
 #include <cupti_result.h>
 #include <cupti_target.h>
 
-static void check_cuda(cudaError_t error, const char *what)
-{
-	if (error == cudaSuccess)
-		return;
-	fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-	exit(1);
-}
-#define CHECK(call) check_cuda((call), #call)
-
-static void check_cupti(CUptiResult code, const char *what)
-{
-	const char *text = "?";
-
-	if (code == CUPTI_SUCCESS)
-		return;
-	cuptiGetResultString(code, &text);
-	fprintf(stderr, "%s: %d %s\n", what, (int)code, text);
-	exit(1);
-}
-#define CHECK_CUPTI(call) check_cupti((call), #call)
-
-#define PARAMS(type, name) CUpti_##type##_Params name = {CUpti_##type##_Params_STRUCT_SIZE}
+#include "cupti_check.cuh"
 
 /* Which counters; set before range_config(). */
 static struct {

@@ -29,6 +29,8 @@
 #include <cupti_sass_metrics.h>
 #include <cupti_target.h>
 
+#include "cupti_check.cuh"
+
 #define KERNEL "sass_count"
 #define DIFFERENCES_SHOWN 16
 
@@ -45,29 +47,6 @@ extern "C" __global__ void sass_count(unsigned *warps, float *sink, int iteratio
 	if (x == -1.0f) /* never; keeps the loop */
 		*sink = x;
 }
-
-static void check_cuda(cudaError_t error, const char *what)
-{
-	if (error == cudaSuccess)
-		return;
-	fprintf(stderr, "sass_probe: %s: %s\n", what, cudaGetErrorString(error));
-	exit(1);
-}
-#define CHECK(call) check_cuda((call), #call)
-
-static void check_cupti(CUptiResult code, const char *what)
-{
-	const char *text = "?";
-
-	if (code == CUPTI_SUCCESS)
-		return;
-	cuptiGetResultString(code, &text);
-	fprintf(stderr, "sass_probe: %s: %d %s\n", what, (int)code, text);
-	exit(1);
-}
-#define CHECK_CUPTI(call) check_cupti((call), #call)
-
-#define PARAMS(type, name) CUpti_##type##_Params name = {CUpti_##type##_Params_STRUCT_SIZE}
 
 enum way { WAY_ONCE, WAY_EACH, WAY_EACH_EAGER, WAY_CYCLE, WAYS };
 static const char *const way_names[WAYS] = {"enabled once, lazy", "enabled per launch, lazy",
