@@ -52,11 +52,16 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
+	cli/baseline.c cli/baseline.h cli/compare.c cli/compare.h cli/compare_facts.c cli/compare_gate.c cli/compare_json.c \
+	cli/compare_kinds.c cli/compare_precision.c cli/compare_reasons.c cli/compare_run.c cli/compare_run.h \
+	cli/compare_show.c cli/compare_show.h cli/compare_text.c \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/json_run.c cli/json_run.h \
 	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
 	cli/top_json.c cli/top_json.h \
 	cli/top_text.c cli/top_text.h \
+	cli/cmd_baseline.c \
+	cli/cmd_compare.c \
 	cli/cmd_copies.c \
 	cli/cmd_diagnose.c \
 	cli/cmd_check.c \
