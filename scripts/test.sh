@@ -28,8 +28,8 @@ done
 echo "running the tests (some minutes) ..."
 find tests -name '*.trs' -delete 2>/dev/null || true
 rc=0
-# Most tests wait for programs and daemons for much of their time: one more than there are CPUs.
-jobs=$(($(nproc 2>/dev/null || echo 2) + 1))
+# Most tests wait for programs and daemons for much of their time: two a CPU.
+jobs=$((2 * $(nproc 2>/dev/null || echo 2)))
 make -s -k -j"$jobs" check VERBOSE="${CI:+1}" ${WT_TESTS:+"TESTS=$WT_TESTS"} >check.out 2>&1 || rc=$?
 
 if [ ! -f test-suite.log ]; then
