@@ -87,7 +87,14 @@ wavetap_SOURCES = \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
 	cli/cmd_top.c \
-	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
+	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
+	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+if WT_NCURSES
+wavetap_SOURCES += cli/screen.c
+else
+wavetap_SOURCES += cli/screen_none.c
+endif
 # Shells find them there by their names. They ask `wavetap --complete`, so that nothing in them follows the
 # table of commands.
 bashcompletiondir = $(datadir)/bash-completion/completions
@@ -97,8 +104,8 @@ dist_zshcompletion_DATA = cli/completion/_wavetap
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
 dist_fishcompletion_DATA = cli/completion/wavetap.fish
 
-wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
+wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
+wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
