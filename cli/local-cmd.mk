@@ -69,6 +69,11 @@ wavetap_SOURCES = \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
+	cli/html/html.c cli/html/html.h cli/html/kernel_plots.c cli/html/load.c cli/html/page.c \
+	cli/html/part_details.c cli/html/part_facts.c cli/html/part_findings.c cli/html/part_gaps.c \
+	cli/html/part_heat.c cli/html/part_kernels.c cli/html/part_ledger.c cli/html/part_losses.c \
+	cli/html/part_steps.c cli/html/part_timeline.c cli/html/report.h \
+	cli/html/sha256.c cli/html/sha256.h \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
 	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
@@ -98,6 +103,22 @@ wavetap_SOURCES += cli/screen.c
 else
 wavetap_SOURCES += cli/screen_none.c
 endif
+nodist_wavetap_SOURCES = cli/html/assets.c
+
+# What an HTML report is made of beside its figures, as C strings.
+html_assets = cli/html/report.css cli/html/report.js cli/html/reading.html
+EXTRA_DIST += $(html_assets)
+cli/html/assets.c: $(html_assets)
+	$(AM_V_GEN)$(MKDIR_P) cli/html && { \
+	echo '/* Generated from report.css, report.js and reading.html. */'; \
+	echo '#include "cli/html/report.h"'; \
+	for each in css:report.css js:report.js reading:reading.html; do \
+	echo "const char wt_html_$${each%%:*}[] ="; \
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$(srcdir)/cli/html/$${each#*:}" || exit 1; \
+	echo ';'; \
+	done; } >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += cli/html/assets.c cli/html/assets.c.tmp
+
 # Shells find them there by their names. They ask `wavetap --complete`, so that nothing in them follows the
 # table of commands.
 bashcompletiondir = $(datadir)/bash-completion/completions
