@@ -55,6 +55,7 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
+	cli/story.c cli/story.h cli/story_text.c \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/json_run.c cli/json_run.h \
 	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
