@@ -142,7 +142,7 @@ static void judge_in_order(struct wt_contrast **order, size_t count, double alph
 		one->has_interval = true;
 		one->verdict = is_over          ? WT_CONTRAST_SAME
 		               : one->shift > 0 ? WT_CONTRAST_MORE
-		                                 : WT_CONTRAST_LESS;
+		                                : WT_CONTRAST_LESS;
 	}
 }
 

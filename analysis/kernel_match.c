@@ -107,7 +107,8 @@ void wt_match_plain_name(const char *name, char plain[WT_MATCH_NAME_BYTES])
 		p = end;
 	}
 	/* "add_7", "add_7d" and "add" are one: numbers at the end are the compiler's. */
-	while (used > 1 && (plain[used - 1] == '#' || plain[used - 1] == '_' || plain[used - 1] == ' '))
+	while (used > 1 &&
+	       (plain[used - 1] == '#' || plain[used - 1] == '_' || plain[used - 1] == ' '))
 		used--;
 	plain[used] = '\0';
 }
@@ -333,15 +334,13 @@ static void pair_in_order(struct wt_match_kernel *before, struct wt_match_kernel
                           const struct candidate *a, const struct candidate *b, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct wt_match_kernel one =
-		        score(&before[a[i].at], &a[i], &after[b[i].at], &b[i]);
+		struct wt_match_kernel one = score(&before[a[i].at], &a[i], &after[b[i].at], &b[i]);
 
 		if (one.score <= 0 || one.geometry_score < WT_MATCH_GEOMETRY_LEAST)
 			return;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct wt_match_kernel one =
-		        score(&before[a[i].at], &a[i], &after[b[i].at], &b[i]);
+		struct wt_match_kernel one = score(&before[a[i].at], &a[i], &after[b[i].at], &b[i]);
 
 		pair(before, a[i].at, after, b[i].at, &one);
 	}

@@ -25,7 +25,7 @@
 
 #define WT_NOISE_LEAST 8 /* values; fewer say nothing of their noise */
 #define WT_NOISE_BATCHES_MAX 64 /* a longer series begins with batches of several */
-#define WT_NOISE_BATCHES_LEAST 6
+#define WT_NOISE_BATCHES_LEAST 10
 
 struct wt_mean {
 	double mean;

@@ -15,8 +15,9 @@
 
 bool wt_baseline_is_name(const char *name)
 {
-	size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	                             ".-_");
+	size_t length =
+	        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	                     ".-_");
 
 	return length && length <= NAME_MAX_BYTES && !name[length] && name[0] != '.' &&
 	       name[0] != '-';

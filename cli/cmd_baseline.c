@@ -88,7 +88,8 @@ static int remove_baselines(int count, char **names)
 			return WT_EXIT_FAILED;
 		rc = remove_folder(path);
 		if (rc == -ENOENT)
-			wt_cli_error("there is no baseline \"%s\" (wavetap baseline list)", names[i]);
+			wt_cli_error("there is no baseline \"%s\" (wavetap baseline list)",
+			             names[i]);
 		else if (rc)
 			wt_cli_error("%s: %s", path, strerror(-rc));
 		if (rc)
@@ -268,7 +269,8 @@ static int list_baselines(bool is_json)
 	}
 	free(entries);
 	if (!is_json && !wt_table_row_count(table)) {
-		wt_cli_error("there is no baseline in %s; make one with: wavetap baseline set NAME RUN...",
+		wt_cli_error("there is no baseline in %s; make one with: wavetap baseline set NAME "
+		             "RUN...",
 		             folder);
 		wt_table_destroy(table);
 		return WT_EXIT_NO_DATA;
@@ -303,9 +305,10 @@ const struct wt_command wt_cmd_baseline = {
         .name = "baseline",
         .operands = "set NAME RUN... | list | rm NAME...",
         .summary = "runs kept under a name, for compare",
-        .details = "Copies of run files in the data directory's folder baselines, so that neither gc "
-                   "nor a later run of the same name changes them. compare takes their names for "
-                   "runs. set replaces a baseline of that name.\n",
+        .details =
+                "Copies of run files in the data directory's folder baselines, so that neither gc "
+                "nor a later run of the same name changes them. compare takes their names for "
+                "runs. set replaces a baseline of that name.\n",
         .options = baseline_options,
         .operand_count_min = 1,
         .operand_count_max = -1,

@@ -183,8 +183,8 @@ static int read_values(const struct compare_values *values, struct asked *asked)
 
 	*asked = (struct asked){.values = values};
 	if (values->is_json + values->is_csv + values->is_markdown + values->is_quiet > 1)
-		return wt_cli_usage_error("compare",
-		                          "--json, --csv, --markdown and --quiet exclude each other");
+		return wt_cli_usage_error(
+		        "compare", "--json, --csv, --markdown and --quiet exclude each other");
 	code = read_gate(values, asked);
 	if (code)
 		return code;
@@ -194,9 +194,8 @@ static int read_values(const struct compare_values *values, struct asked *asked)
 	asked->query.by_config = values->by == WT_COMPARE_BY_CONFIG;
 	asked->style.by = (enum wt_compare_by)values->by;
 	asked->style.has_full_names = values->has_full_names;
-	asked->style.limit = values->limit > 0              ? (size_t)values->limit
-	                     : values->limit < 0 && is_text &&
-	                                     values->by != WT_COMPARE_BY_LEDGER
+	asked->style.limit = values->limit > 0 ? (size_t)values->limit
+	                     : values->limit < 0 && is_text && values->by != WT_COMPARE_BY_LEDGER
 	                             ? DEFAULT_LIMIT
 	                             : SIZE_MAX;
 	if (!values->kernel)
@@ -334,12 +333,14 @@ const struct wt_command wt_cmd_compare = {
         .name = "compare",
         .operands = "A B...",
         .summary = "what changed from one run to another, beyond noise; a gate for CI",
-        .details =
-                "Sets B, and each further one, beside A: step time, idle SM-time, kernels. A side is "
-                "a run (id, name, file, latest~N), several of one program with commas between them, "
-                "or a baseline (wavetap baseline). Kernels are found again under other names. A "
-                "change is called one if it is more than steps and runs differ by anyway; with three "
-                "or more runs on each side that is measured, with fewer it is assumed.\n",
+        .details = "Sets B, and each further one, beside A: step time, idle SM-time, kernels. A "
+                   "side is "
+                   "a run (id, name, file, latest~N), several of one program with commas between "
+                   "them, "
+                   "or a baseline (wavetap baseline). Kernels are found again under other names. A "
+                   "change is called one if it is more than steps and runs differ by anyway; with "
+                   "three "
+                   "or more runs on each side that is measured, with fewer it is assumed.\n",
         .options = compare_options,
         .operand_count_min = 2,
         .operand_count_max = -1,

@@ -153,9 +153,8 @@ static int add_kernels(struct wt_compare *compare)
 {
 	const struct wt_compare_side *a = &compare->before, *b = &compare->after;
 	struct wt_match_kernel *before = to_match(a), *after = to_match(b);
-	int rc = before && after
-	                 ? wt_kernel_match(before, a->unit_count, after, b->unit_count)
-	                 : -ENOMEM;
+	int rc = before && after ? wt_kernel_match(before, a->unit_count, after, b->unit_count)
+	                         : -ENOMEM;
 
 	for (size_t i = 0; !rc && i < a->unit_count; i++) {
 		struct wt_compare_row *row = add_row(compare, WT_COMPARE_OF_KERNEL);
@@ -205,7 +204,8 @@ static struct wt_mean mean_of_times(const struct wt_compare *compare,
 /* A run in which it did not happen: 0, and that is sure. */
 static struct wt_mean nothing(const struct wt_compare_run *run)
 {
-	return (struct wt_mean){.freedom = (double)run->blocks - 1, .count = run->blocks, .batch = 1};
+	return (struct wt_mean){
+	        .freedom = (double)run->blocks - 1, .count = run->blocks, .batch = 1};
 }
 
 /* Of a row's quantity in one run of a side. 0 or -ENOMEM. */
@@ -215,8 +215,8 @@ typedef int values_fn(const struct wt_compare *compare, const struct wt_compare_
 static void set_sides(struct wt_compare *compare, struct wt_compare_row *row)
 {
 	row->contrast.before = (struct wt_contrast_side){row->means, compare->before.count};
-	row->contrast.after = (struct wt_contrast_side){row->means + compare->before.count,
-	                                                compare->after.count};
+	row->contrast.after =
+	        (struct wt_contrast_side){row->means + compare->before.count, compare->after.count};
 }
 
 static int fill(struct wt_compare *compare, struct wt_compare_row *row, values_fn *values)
@@ -236,8 +236,7 @@ static int kernel_values(const struct wt_compare *compare, const struct wt_compa
                          size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
 {
 	const struct wt_compare_run *run = &side->runs[at];
-	const struct wt_compare_unit *unit =
-	        side == &compare->before ? row->before : row->after;
+	const struct wt_compare_unit *unit = side == &compare->before ? row->before : row->after;
 	const struct wt_compare_kernel *kernel = unit ? unit->of_run[at] : NULL;
 	double *values = calloc(run->blocks + 1, sizeof(*values));
 
@@ -384,8 +383,8 @@ static double whole_margin(const struct wt_compare *compare, const struct wt_com
 	double most = 1;
 
 	for (size_t i = 0; i < compare->before.count; i++)
-		most = fmax(most, factor_of(compare, row, &compare->before.runs[i],
-		                            row->means[i].mean));
+		most = fmax(most,
+		            factor_of(compare, row, &compare->before.runs[i], row->means[i].mean));
 	for (size_t i = 0; i < compare->after.count; i++)
 		most = fmax(most, factor_of(compare, row, &compare->after.runs[i],
 		                            row->means[compare->before.count + i].mean));
@@ -434,8 +433,8 @@ static void set_line_margin(const struct wt_compare *compare, struct wt_compare_
 {
 	struct wt_contrast *contrast = &row->contrast;
 	double share = kernel_share(compare), least, most;
-	bool is_repeated = compare->before.count + compare->after.count >=
-	                   2 + WT_CONTRAST_FREEDOM_LEAST;
+	bool is_repeated =
+	        compare->before.count + compare->after.count >= 2 + WT_CONTRAST_FREEDOM_LEAST;
 
 	range_of(compare, row, &least, &most);
 	contrast->margin = share * greatest_busy_ns(compare);
@@ -568,8 +567,9 @@ static int add_config(struct wt_compare *compare, const struct wt_compare_row *o
 	        before ? (double)before->launches / steps_of(&compare->before.runs[0]) : 0;
 	row->launches_after =
 	        after ? (double)after->launches / steps_of(&compare->after.runs[0]) : 0;
-	row->weight = fmax(before ? (double)before->time_ns / steps_of(&compare->before.runs[0]) : 0,
-	                   after ? (double)after->time_ns / steps_of(&compare->after.runs[0]) : 0);
+	row->weight =
+	        fmax(before ? (double)before->time_ns / steps_of(&compare->before.runs[0]) : 0,
+	             after ? (double)after->time_ns / steps_of(&compare->after.runs[0]) : 0);
 	if (fill(compare, row, config_values))
 		return -ENOMEM;
 	judge_kernel_why(row);

@@ -44,7 +44,8 @@ static void read_evidence(const struct wt_ledger *ledger, struct wt_compare_fact
 		int64_t parts[WT_EVIDENCE_MAX];
 
 		whole += (double)wt_ledger_measured(&ledger->devices[i], parts);
-		measured += (double)parts[WT_EVIDENCE_SAMPLED] + (double)parts[WT_EVIDENCE_PROFILED];
+		measured +=
+		        (double)parts[WT_EVIDENCE_SAMPLED] + (double)parts[WT_EVIDENCE_PROFILED];
 	}
 	facts->measured_share = whole > 0 ? measured / whole : 0;
 }
@@ -67,7 +68,8 @@ static int read_clock(sqlite3 *db, const struct wt_ledger *ledger, struct wt_com
 		sqlite3_bind_int64(s, 2, ledger->end_ns);
 		rc = wt_report_step(s);
 		if (rc > 0 && sqlite3_column_double(s, 1) > 0)
-			facts->clock_mhz = sqlite3_column_double(s, 0) / sqlite3_column_double(s, 1);
+			facts->clock_mhz =
+			        sqlite3_column_double(s, 0) / sqlite3_column_double(s, 1);
 		sqlite3_finalize(s);
 		if (rc < 0)
 			return rc;
@@ -140,9 +142,8 @@ static void read_losses(const struct wt_report *losses, struct wt_compare_facts 
 
 		if (!capture->capture || !strcmp(capture->capture, "full"))
 			continue;
-		used += (size_t)snprintf(facts->incomplete + used,
-		                         sizeof(facts->incomplete) - used, "%s%s%s%.100s",
-		                         used ? "; " : "", capture->capture,
+		used += (size_t)snprintf(facts->incomplete + used, sizeof(facts->incomplete) - used,
+		                         "%s%s%s%.100s", used ? "; " : "", capture->capture,
 		                         capture->reason ? ": " : "",
 		                         capture->reason ? capture->reason : "");
 	}
@@ -178,8 +179,8 @@ static int count_calls(sqlite3 *db, int64_t start_ns, int64_t end_ns,
 	sqlite3_finalize(s);
 	if (rc)
 		return rc;
-	rc = wt_report_prepare(db,
-	                       "SELECT count(*) FROM copy WHERE start_ns >= ?1 AND start_ns < ?2", &s);
+	rc = wt_report_prepare(
+	        db, "SELECT count(*) FROM copy WHERE start_ns >= ?1 AND start_ns < ?2", &s);
 	if (rc)
 		return rc;
 	sqlite3_bind_int64(s, 1, start_ns);

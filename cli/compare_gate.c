@@ -97,7 +97,8 @@ static void judge_row(const struct wt_compare *compare, const struct wt_compare_
 	                            &gate->high)) {
 	case WT_CONTRAST_YES:
 		gate->code = WT_EXIT_WORSE;
-		snprintf(gate->why, sizeof(gate->why), "worse by more than is allowed, beyond noise");
+		snprintf(gate->why, sizeof(gate->why),
+		         "worse by more than is allowed, beyond noise");
 		break;
 	case WT_CONTRAST_NO:
 		gate->code = WT_EXIT_FINE;

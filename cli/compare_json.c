@@ -79,7 +79,8 @@ static void put_side(struct wt_json *json, const char *key, const struct wt_comp
 	wt_json_array_end(json);
 }
 
-static void put_config(struct wt_json *json, const char *key, const struct wt_compare_config *config)
+static void put_config(struct wt_json *json, const char *key,
+                       const struct wt_compare_config *config)
 {
 	wt_json_key(json, key);
 	if (!config) {
@@ -410,8 +411,8 @@ static void put_kernel_rows(const struct wt_compare_row *const *rows, size_t cou
 		char change[WT_COMPARE_PERCENT_BYTES];
 
 		if (row->contrast.verdict != WT_CONTRAST_MORE &&
-		    row->contrast.verdict != WT_CONTRAST_LESS && !row->kind_change &&
-		    row->before && row->after)
+		    row->contrast.verdict != WT_CONTRAST_LESS && !row->kind_change && row->before &&
+		    row->after)
 			continue;
 		shown++;
 		fputs("| ", stdout);

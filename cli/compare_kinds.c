@@ -92,7 +92,8 @@ static void put_waves(struct text *text, const struct wt_compare_config *a,
 	fprintf(text->out, "waves %.3g to %.3g", a->waves, b->waves);
 	last = b->resident_blocks > 0 ? b->blocks % b->resident_blocks : 0;
 	if (last && b->blocks > b->resident_blocks)
-		fprintf(text->out, " (%" PRId64 " block%s in the last)", last, last == 1 ? "" : "s");
+		fprintf(text->out, " (%" PRId64 " block%s in the last)", last,
+		        last == 1 ? "" : "s");
 }
 
 static void put_launches(struct text *text, const struct wt_compare_row *row, bool is_per_step)
@@ -202,7 +203,8 @@ static const char *sync_call(const struct wt_compare *compare)
 			          steps_of(&compare->after.runs[i]) / (double)compare->after.count;
 		for (size_t i = 0; i < compare->before.count; i++)
 			change -= (double)compare->before.runs[i].facts.sync_of[api] /
-			          steps_of(&compare->before.runs[i]) / (double)compare->before.count;
+			          steps_of(&compare->before.runs[i]) /
+			          (double)compare->before.count;
 		if (fabs(change) > most) {
 			most = fabs(change);
 			which = api;
@@ -242,7 +244,8 @@ static int find_graphs(struct wt_compare *compare)
 
 static int find_startup(struct wt_compare *compare)
 {
-	double before = mean_of(&compare->before, startup), after = mean_of(&compare->after, startup);
+	double before = mean_of(&compare->before, startup),
+	       after = mean_of(&compare->after, startup);
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 
 	for (size_t i = 0; i < compare->before.count; i++)
@@ -253,7 +256,8 @@ static int find_startup(struct wt_compare *compare)
 			return 0;
 	if (fabs(after - before) > STARTUP_APART * fmax(before, after) &&
 	    fabs(after - before) > STARTUP_LEAST_NS)
-		ADD("start-up before the steady steps %s to %s (once a run: no noise is known of it)",
+		ADD("start-up before the steady steps %s to %s (once a run: no noise is known of "
+		    "it)",
 		    wt_text_ns(a, (int64_t)before), wt_text_ns(b, (int64_t)after));
 	return 0;
 }
@@ -296,7 +300,8 @@ static int find_precision(struct wt_compare *compare)
 			less = k;
 	}
 	if (more >= 0 && less >= 0)
-		ADD("precision, by names: kernels of %s %.0f to %.0f %% of the kernels' time, of %s %.0f"
+		ADD("precision, by names: kernels of %s %.0f to %.0f %% of the kernels' time, of "
+		    "%s %.0f"
 		    " to %.0f %%",
 		    precisions[less], 100 * before[less], 100 * after[less], precisions[more],
 		    100 * before[more], 100 * after[more]);
@@ -322,13 +327,15 @@ static int find_new(struct wt_compare *compare)
 	}
 	if (fresh)
 		ADD("%zu %s new, %s%s", fresh,
-		    compare->query.by_config ? "configurations are" : fresh == 1 ? "kernel is"
-		                                                                 : "kernels are",
+		    compare->query.by_config ? "configurations are"
+		    : fresh == 1             ? "kernel is"
+		                             : "kernels are",
 		    wt_text_ns(a, (int64_t)fresh_ns), compare->is_per_step ? " a step" : "");
 	if (gone)
 		ADD("%zu %s gone, %s%s", gone,
-		    compare->query.by_config ? "configurations are" : gone == 1 ? "kernel is"
-		                                                                : "kernels are",
+		    compare->query.by_config ? "configurations are"
+		    : gone == 1              ? "kernel is"
+		                             : "kernels are",
 		    wt_text_ns(a, (int64_t)gone_ns), compare->is_per_step ? " a step" : "");
 	return 0;
 }

@@ -12,16 +12,14 @@
 static const struct {
 	const char *word, *precision;
 } words[] = {
-        {"e4m3", "fp8"},     {"e5m2", "fp8"},     {"fp8", "fp8"},
-        {"nvjet_qq", "fp8"}, {"int8", "int8"},    {"i8i8", "int8"},
-        {"s8s8", "int8"},    {"bf16", "bf16"},    {"bfloat16", "bf16"},
-        {"nvjet_tst", "bf16"}, {"nvjet_tss", "bf16"}, {"nvjet_hsh", "fp16"}, {"nvjet_hss", "fp16"},
-        {"fp16", "fp16"},    {"float16", "fp16"}, {"half", "fp16"},
-        {"f16f16", "fp16"},  {"hgemm", "fp16"},   {"h884", "fp16"},
-        {"h1688", "fp16"},   {"h16816", "fp16"},  {"s16816", "fp16"}, {"tf32", "tf32"},
-        {"tensorop_s", "tf32"}, {"float32", "fp32"}, {"f32f32", "fp32"},
-        {"sgemm", "fp32"},   {"fp32", "fp32"},    {"float", "fp32"},
-        {"dgemm", "fp64"},   {"double", "fp64"},
+        {"e4m3", "fp8"},       {"e5m2", "fp8"},       {"fp8", "fp8"},        {"nvjet_qq", "fp8"},
+        {"int8", "int8"},      {"i8i8", "int8"},      {"s8s8", "int8"},      {"bf16", "bf16"},
+        {"bfloat16", "bf16"},  {"nvjet_tst", "bf16"}, {"nvjet_tss", "bf16"}, {"nvjet_hsh", "fp16"},
+        {"nvjet_hss", "fp16"}, {"fp16", "fp16"},      {"float16", "fp16"},   {"half", "fp16"},
+        {"f16f16", "fp16"},    {"hgemm", "fp16"},     {"h884", "fp16"},      {"h1688", "fp16"},
+        {"h16816", "fp16"},    {"s16816", "fp16"},    {"tf32", "tf32"},      {"tensorop_s", "tf32"},
+        {"float32", "fp32"},   {"f32f32", "fp32"},    {"sgemm", "fp32"},     {"fp32", "fp32"},
+        {"float", "fp32"},     {"dgemm", "fp64"},     {"double", "fp64"},
 };
 
 /* Not as the end of another word: "half" is in "behalf", too. */

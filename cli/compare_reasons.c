@@ -69,8 +69,8 @@ static void judge_devices(struct judging *judging, const struct wt_compare_facts
 		add(judging, 0.9, "different numbers of processes: %" PRId64 " and %" PRId64,
 		    a->processes, b->processes);
 	if (a->driver != b->driver)
-		add(judging, 0.9, "different drivers: CUDA %" PRId64 ".%" PRId64 " and %" PRId64
-		                  ".%" PRId64,
+		add(judging, 0.9,
+		    "different drivers: CUDA %" PRId64 ".%" PRId64 " and %" PRId64 ".%" PRId64,
 		    a->driver / 1000, a->driver % 1000 / 10, b->driver / 1000,
 		    b->driver % 1000 / 10);
 }
@@ -115,7 +115,8 @@ static void judge_run(struct judging *judging, const struct wt_compare_run *run)
 		add(judging, 0, "run %s was not recorded in full: %s", run->id, facts->incomplete);
 	if (lost > LOST_MOST || facts->kernels_unobserved > 0)
 		add(judging, 0,
-		    "run %s lost %" PRId64 " kernels and %" PRId64 " graph launches: what they took is"
+		    "run %s lost %" PRId64 " kernels and %" PRId64
+		    " graph launches: what they took is"
 		    " not known",
 		    run->id, facts->kernels_lost, facts->kernels_unobserved);
 	else if (facts->kernels_lost > 0)
@@ -124,19 +125,21 @@ static void judge_run(struct judging *judging, const struct wt_compare_run *run)
 	if (facts->processes_live)
 		add(judging, 0.9, "run %s goes on", run->id);
 	if (facts->processes_cut)
-		add(judging, 0.9, "run %s ended in the middle: %" PRId64 " of its processes %s killed",
-		    run->id, facts->processes_cut, facts->processes_cut == 1 ? "was" : "were");
+		add(judging, 0.9,
+		    "run %s ended in the middle: %" PRId64 " of its processes %s killed", run->id,
+		    facts->processes_cut, facts->processes_cut == 1 ? "was" : "were");
 	if (facts->throttle[0])
 		add(judging, 0.8, "run %s had its clocks throttled: %s", run->id, facts->throttle);
 	if (facts->clock_mhz <= 0)
 		add(judging, 0.95, "the SM clock of run %s is not known", run->id);
 	if (!run->has_steps)
-		add(judging, 0.6, "run %s has no steps (%s): kernels are compared by launch, not by"
-		                  " step",
+		add(judging, 0.6,
+		    "run %s has no steps (%s): kernels are compared by launch, not by"
+		    " step",
 		    run->id, run->steps_reason);
 	else if (run->blocks < WT_NOISE_LEAST)
-		add(judging, 0.5, "run %s has %zu steady steps: too few to tell noise (%d)", run->id,
-		    run->steps, WT_NOISE_LEAST);
+		add(judging, 0.5, "run %s has %zu steady steps: too few to tell noise (%d)",
+		    run->id, run->steps, WT_NOISE_LEAST);
 }
 
 /* ---- the sides */
@@ -155,7 +158,8 @@ static void judge_twins(struct judging *judging)
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = i + 1; k < count; k++)
 			if (!strcmp(run_at(compare, i)->id, run_at(compare, k)->id)) {
-				add(judging, 0, "run %s is there twice: it has no noise to judge by",
+				add(judging, 0,
+				    "run %s is there twice: it has no noise to judge by",
 				    run_at(compare, i)->id);
 				return;
 			}
@@ -177,10 +181,12 @@ static void judge_programs(struct judging *judging)
 	double before = launches_of(&compare->before), after = launches_of(&compare->after);
 
 	if (compare->is_per_step && fabs(after - before) > LAUNCHES_APART * before)
-		add(judging, 0.9, "different numbers of kernels a step: %.1f and %.1f", before, after);
+		add(judging, 0.9, "different numbers of kernels a step: %.1f and %.1f", before,
+		    after);
 	if (compare->matched_share < MATCHED_LEAST)
-		add(judging, 0.7, "kernels with %.0f %% of the time have no sure partner: another program,"
-		                  " or one that was compiled otherwise",
+		add(judging, 0.7,
+		    "kernels with %.0f %% of the time have no sure partner: another program,"
+		    " or one that was compiled otherwise",
 		    100 * (1 - compare->matched_share));
 }
 

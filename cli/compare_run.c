@@ -66,8 +66,8 @@ static int make_series(struct wt_compare_run *run)
 }
 
 /* Steps that are alike and in the window; the first ones go that make no whole block. */
-static int use_steps(struct wt_compare_run *run, const struct wt_run_steps *steps,
-                     int64_t start_ns, int64_t end_ns)
+static int use_steps(struct wt_compare_run *run, const struct wt_run_steps *steps, int64_t start_ns,
+                     int64_t end_ns)
 {
 	size_t used = 0, skip;
 	int rc = make_blocks(run, steps->count);
@@ -107,8 +107,7 @@ static int use_slices(struct wt_compare_run *run, int64_t start_ns, int64_t end_
 		int64_t part_ns = (end_ns - start_ns) / WT_COMPARE_SLICES;
 
 		run->start_ns[i] = start_ns + i * part_ns;
-		run->end_ns[i] =
-		        i + 1 < WT_COMPARE_SLICES ? start_ns + (i + 1) * part_ns : end_ns;
+		run->end_ns[i] = i + 1 < WT_COMPARE_SLICES ? start_ns + (i + 1) * part_ns : end_ns;
 	}
 	return rc;
 }
@@ -149,8 +148,8 @@ static int on_begin(void *arg, sqlite3 *db, const struct wt_ledger *ledger)
 
 	run->wall_ns = ledger->end_ns - ledger->start_ns;
 	if (!load->is_asked && !load->steps->is_found) {
-		run->steps_reason = load->steps->reason ? load->steps->reason
-		                                        : "steps were not looked for";
+		run->steps_reason =
+		        load->steps->reason ? load->steps->reason : "steps were not looked for";
 		return use_slices(run, ledger->start_ns, ledger->end_ns);
 	}
 	steps = calloc(1, sizeof(*steps));
@@ -221,8 +220,8 @@ static struct wt_compare_config *config_of(struct wt_compare_run *run, int64_t c
 	return config->time_ns_of && config->launches_of ? config : NULL;
 }
 
-static int on_row(void *arg, const struct wt_ledger_device *device,
-                  const struct wt_ledger_row *row, bool is_collective)
+static int on_row(void *arg, const struct wt_ledger_device *device, const struct wt_ledger_row *row,
+                  bool is_collective)
 {
 	struct loading *load = arg;
 	struct wt_compare_run *run = load->run;
@@ -477,8 +476,7 @@ int wt_compare_run_load(const char *spec, const struct wt_select_words *words,
 		rc = load_rest(&view, &select, run);
 		if (rc) {
 			wt_cli_error("%s: %s", run->path,
-			             rc == -EIO ? wt_report_problem(view.run.db)
-			                        : strerror(-rc));
+			             rc == -EIO ? wt_report_problem(view.run.db) : strerror(-rc));
 			code = WT_EXIT_FAILED;
 		}
 	}

@@ -96,7 +96,8 @@ struct wt_compare_run {
 	size_t steps, blocks; /* used; values of a series */
 	size_t steps_a_block;
 	int64_t wall_ns; /* of the window */
-	int64_t kernels_in_steps, graph_nodes_in_steps; /* of the steps that are used, or of the window */
+	int64_t kernels_in_steps,
+	        graph_nodes_in_steps; /* of the steps that are used, or of the window */
 	double *step_ns_of; /* per block; NULL without steps */
 	double *busy_ns_of;
 	double *line_of[WT_COMPARE_LINE_MAX]; /* the same */

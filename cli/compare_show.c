@@ -83,10 +83,11 @@ const char *wt_compare_noise_text(const struct wt_compare *compare, char text[40
 	if (runs >= 2 + WT_CONTRAST_FREEDOM_LEAST)
 		snprintf(text, 400, "noise between runs is that of the %zu runs", runs);
 	else
-		snprintf(text, 400,
-		         "with fewer than three runs a side, kernels within %.2g %% and time between"
-		         " kernels within a factor of two are taken for what runs differ by anyway",
-		         100 * (share + compare->clock_shift));
+		snprintf(
+		        text, 400,
+		        "with fewer than three runs a side, kernels within %.2g %% and time between"
+		        " kernels within a factor of two are taken for what runs differ by anyway",
+		        100 * (share + compare->clock_shift));
 	return text;
 }
 

@@ -12,7 +12,12 @@
 #include "cli/compare.h"
 #include "cli/json.h"
 
-enum wt_compare_by { WT_COMPARE_BY_KERNEL, WT_COMPARE_BY_CONFIG, WT_COMPARE_BY_LEDGER, WT_COMPARE_BY_OCCUPANCY };
+enum wt_compare_by {
+	WT_COMPARE_BY_KERNEL,
+	WT_COMPARE_BY_CONFIG,
+	WT_COMPARE_BY_LEDGER,
+	WT_COMPARE_BY_OCCUPANCY
+};
 
 /* What a gate found. */
 struct wt_compare_gate {

@@ -67,15 +67,16 @@ static void print_whole(struct wt_phrase *line, const struct wt_compare *compare
 
 	if (!row)
 		return;
-	wt_phrase_add(line, "%s", kind == WT_COMPARE_IDLE ? "idle, of the whole GPU a step:" : "step:");
+	wt_phrase_add(line, "%s",
+	              kind == WT_COMPARE_IDLE ? "idle, of the whole GPU a step:" : "step:");
 	wt_phrase_add(line, "%s to %s", wt_text_ns(a, (int64_t)(row->contrast.mean_before / per)),
 	              wt_text_ns(b, (int64_t)(row->contrast.mean_after / per)));
 	wt_phrase_add(line, "%s", wt_compare_percent(wt_compare_change(row), change));
 	if (row->contrast.has_interval && row->contrast.mean_before > 0)
-		wt_phrase_item(line, "(%s to %s)",
-		               wt_compare_percent(row->contrast.low / row->contrast.mean_before, low),
-		               wt_compare_percent(row->contrast.high / row->contrast.mean_before,
-		                                  high));
+		wt_phrase_item(
+		        line, "(%s to %s)",
+		        wt_compare_percent(row->contrast.low / row->contrast.mean_before, low),
+		        wt_compare_percent(row->contrast.high / row->contrast.mean_before, high));
 	if (wt_compare_verdict(row))
 		wt_phrase_add(line, "%s", wt_compare_verdict(row));
 	else
@@ -109,7 +110,8 @@ static void print_kinds(struct wt_phrase *line, const struct wt_compare *compare
 		shown++;
 	}
 	if (kernels > KINDS_SHOWN) {
-		wt_phrase_add(line, "  and %zu more kernels (--by occupancy)", kernels - KINDS_SHOWN);
+		wt_phrase_add(line, "  and %zu more kernels (--by occupancy)",
+		              kernels - KINDS_SHOWN);
 		wt_phrase_end(line);
 	}
 }
@@ -129,8 +131,7 @@ static void print_matches(struct wt_phrase *line, const struct wt_compare_row *c
 			wt_phrase_end(line);
 		}
 		is_first = false;
-		wt_phrase_words(line, 4,
-		                "  %.2f %s is %s (name %.2f, geometry %.2f, order %.2f)%s",
+		wt_phrase_words(line, 4, "  %.2f %s is %s (name %.2f, geometry %.2f, order %.2f)%s",
 		                match->score, names->before[i], names->after[i], match->name_score,
 		                match->geometry_score, match->order_score,
 		                match->score < WT_MATCH_SCORE_SURE ? ": too little to judge" : "");
@@ -171,7 +172,10 @@ static void add_ns(struct wt_table *table, double ns, bool has_sign)
 	char number[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 2];
 	double whole = round(fabs(ns));
 
-	snprintf(text, sizeof(text), "%s%s", !has_sign || whole == 0 ? "" : ns < 0 ? "-" : "+",
+	snprintf(text, sizeof(text), "%s%s",
+	         !has_sign || whole == 0 ? ""
+	         : ns < 0                ? "-"
+	                                 : "+",
 	         wt_text_ns(number, whole < 9e18 ? (int64_t)whole : INT64_MAX));
 	wt_table_add_string(table, text, NULL);
 }
@@ -204,7 +208,8 @@ static const char *verdict_word(const struct wt_compare_row *row)
 {
 	if (wt_compare_verdict(row))
 		return wt_compare_verdict(row);
-	if (row->contrast.why && (!strcmp(row->contrast.why, "new") || !strcmp(row->contrast.why, "gone")))
+	if (row->contrast.why &&
+	    (!strcmp(row->contrast.why, "new") || !strcmp(row->contrast.why, "gone")))
 		return row->contrast.why;
 	return "?";
 }
@@ -232,14 +237,16 @@ static void add_row(struct wt_table *table, const struct wt_compare *compare,
 	wt_table_row(table, 0);
 	wt_table_add_string(table, verdict_word(row), NULL);
 	wt_table_add_string(table, wt_compare_percent(wt_compare_change(row), text), NULL);
-	wt_table_add_string(table, isfinite(error) ? wt_compare_percent(error, text) + 1 : ".", NULL);
+	wt_table_add_string(table, isfinite(error) ? wt_compare_percent(error, text) + 1 : ".",
+	                    NULL);
 	add_ns(table, contrast->mean_before / per, false);
 	add_ns(table, contrast->mean_after / per, false);
 	add_ns(table, contrast->change / per, true);
 	add_launches(table, row);
 	add_match(table, row);
-	wt_table_add_string(table, name[0] ? config_text(row, name, config)
-	                                   : wt_compare_row_what(row, what), NULL);
+	wt_table_add_string(
+	        table, name[0] ? config_text(row, name, config) : wt_compare_row_what(row, what),
+	        NULL);
 }
 
 static void add_known(struct wt_table *table, double value, int digits)
@@ -281,9 +288,10 @@ static int print_table(const struct wt_compare *compare, const struct wt_compare
 {
 	bool is_occupancy = style->by == WT_COMPARE_BY_OCCUPANCY;
 	struct wt_table *table =
-	        is_occupancy ? wt_table_create(occupancy_columns, sizeof(occupancy_columns) /
-	                                                                  sizeof(occupancy_columns[0]))
-	                     : wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
+	        is_occupancy
+	                ? wt_table_create(occupancy_columns,
+	                                  sizeof(occupancy_columns) / sizeof(occupancy_columns[0]))
+	                : wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 	size_t shown = count < style->limit ? count : style->limit;
 	int rc;
 
@@ -321,13 +329,13 @@ static void print_notes(struct wt_phrase *line, const struct wt_compare *compare
 	}
 	if (compare->blocked)
 		return;
-	wt_phrase_words(line, 2,
-	                "%zu quantities judged together: the chance that one of them is called"
-	                " changed by noise is at most %.2g %%; even: no change beyond noise; ? not"
-	                " judged",
-	                compare->judged_count,
-	                100 * (compare->query.alpha > 0 ? compare->query.alpha
-	                                                : WT_CONTRAST_ALPHA));
+	wt_phrase_words(
+	        line, 2,
+	        "%zu quantities judged together: the chance that one of them is called"
+	        " changed by noise is at most %.2g %%; even: no change beyond noise; ? not"
+	        " judged",
+	        compare->judged_count,
+	        100 * (compare->query.alpha > 0 ? compare->query.alpha : WT_CONTRAST_ALPHA));
 	wt_phrase_end(line);
 	wt_phrase_words(line, 2, "%s", wt_compare_noise_text(compare, text));
 	wt_phrase_end(line);

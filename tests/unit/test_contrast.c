@@ -47,8 +47,8 @@ static void test_student(void)
 	static const struct {
 		double tails, freedom, t;
 	} table[] = {
-	        {0.05, 1, 12.7062047},  {0.05, 10, 2.2281389},    {0.01, 5, 4.0321430},
-	        {0.001, 20, 3.8495163}, {0.05, 1000, 1.9623391},  {0.0001, 7, 7.8845844},
+	        {0.05, 1, 12.7062047},  {0.05, 10, 2.2281389},   {0.01, 5, 4.0321430},
+	        {0.001, 20, 3.8495163}, {0.05, 1000, 1.9623391}, {0.0001, 7, 7.8845844},
 	        {0.10, 30, 1.6972609},
 	};
 
@@ -56,14 +56,13 @@ static void test_student(void)
 		double t = wt_student_quantile(table[i].tails, table[i].freedom);
 
 		ok(agrees(t, table[i].t, 2e-3), "quantile of %g at %g: %.7f", table[i].tails,
-		       table[i].freedom, t);
-		ok(agrees(wt_student_tails(t, table[i].freedom), table[i].tails, 1e-6),
-		       "and back");
+		   table[i].freedom, t);
+		ok(agrees(wt_student_tails(t, table[i].freedom), table[i].tails, 1e-6), "and back");
 	}
 	ok(wt_student_tails(0, 4) == 1 && wt_student_tails(INFINITY, 4) == 0, "its ends");
 	/* One degree of freedom is Cauchy's: in closed form. */
 	ok(agrees(wt_student_tails(3, 1), 1 - 2 / 3.141592653589793 * atan(3), 1e-9),
-	       "Cauchy's distribution");
+	   "Cauchy's distribution");
 }
 
 static void test_batches(void)
@@ -83,22 +82,22 @@ static void test_batches(void)
 			           wt_student_quantile(0.05, mean.freedom) * mean.error;
 		}
 		ok(covered >= (p == 2 ? 880 : 920),
-		       "phi %.1f: 95 %% intervals hold the mean in %d of 1000", phis[p], covered);
+		   "phi %.1f: 95 %% intervals hold the mean in %d of 1000", phis[p], covered);
 	}
 	for (size_t i = 0; i < 300; i++)
 		values[i] = (double)(i % 2);
 	ok(wt_noise_mean(values, 40).mean == 0.5 && wt_noise_mean(values, 40).batch == 1,
-	       "what alternates does not hang together");
+	   "what alternates does not hang together");
 	ok(wt_noise_mean(values, WT_NOISE_LEAST - 1).error < 0, "few values tell no noise");
 	ok(wt_noise_mean(values, 0).count == 0, "none tell nothing");
 	for (size_t i = 0; i < 300; i++)
 		values[i] = 7;
 	ok(wt_noise_mean(values, 300).error == 0 && wt_noise_mean(values, 300).mean == 7,
-	       "without noise the error is 0");
+	   "without noise the error is 0");
 	for (size_t i = 0; i < 300; i++)
 		values[i] = (double)i;
 	ok(wt_noise_mean(values, 300).error > 3 * 86.6 / sqrt(300),
-	       "a drift counts as noise, not as many independent values");
+	   "a drift counts as noise, not as many independent values");
 }
 
 /* ---- families */
@@ -208,10 +207,11 @@ static void test_families(size_t runs, double between, double factor, int least)
 		found += made.family[0].verdict == WT_CONTRAST_MORE;
 		wrong += made.family[0].verdict == WT_CONTRAST_LESS;
 	}
-	ok(families <= 24, "%zu run(s) a side, %.1f %% between: %d of 300 families with an alarm (5 %%)", runs,
-	       100 * between, families);
+	ok(families <= 24,
+	   "%zu run(s) a side, %.1f %% between: %d of 300 families with an alarm (5 %%)", runs,
+	   100 * between, families);
 	ok(found >= least && !wrong, "%.0f %% more: found in %d of 100, never as less",
-	       100 * (factor - 1), found);
+	   100 * (factor - 1), found);
 }
 
 static void test_edges(void)
@@ -232,21 +232,22 @@ static void test_edges(void)
 	ok(!wt_contrast_judge(family, 6, 0.05), "judged");
 	ok(family[0].verdict == WT_CONTRAST_SAME && family[0].chance == 1, "the same is even");
 	ok(family[1].verdict == WT_CONTRAST_UNJUDGED && family[1].why,
-	       "a ratio to nothing is not judged: %s", family[1].why);
+	   "a ratio to nothing is not judged: %s", family[1].why);
 	ok(family[2].verdict == WT_CONTRAST_MORE, "an amount where there was none is more");
 	ok(family[3].verdict == WT_CONTRAST_UNJUDGED && family[3].why, "unknown noise: %s",
-	       family[3].why);
+	   family[3].why);
 	ok(family[4].verdict == WT_CONTRAST_UNJUDGED, "no run on one side");
 	ok(family[5].verdict == WT_CONTRAST_UNJUDGED && !strcmp(family[5].why, "asked"),
-	       "what is not to be judged is not");
-	ok(family[2].level == 0.05 / 2 && family[0].level == 0.05, "the others are no part of the family");
-	ok(wt_contrast_between(&family[0], 0.1, 0.05, &low, &high) == WT_CONTRAST_NO &&
-	               low < 0 && high > 0,
-	       "gate: surely not 10 %% more");
+	   "what is not to be judged is not");
+	ok(family[2].level == 0.05 / 2 && family[0].level == 0.05,
+	   "the others are no part of the family");
+	ok(wt_contrast_between(&family[0], 0.1, 0.05, &low, &high) == WT_CONTRAST_NO && low < 0 &&
+	           high > 0,
+	   "gate: surely not 10 %% more");
 	ok(wt_contrast_between(&family[0], 0.001, 0.05, &low, &high) == WT_CONTRAST_OPEN,
-	       "gate: 0.1 %% can't be told");
+	   "gate: 0.1 %% can't be told");
 	ok(wt_contrast_between(&family[2], 0.1, 0.05, &low, &high) == WT_CONTRAST_OPEN,
-	       "gate: nothing to be a share of");
+	   "gate: nothing to be a share of");
 }
 
 static void test_gate(void)

@@ -67,9 +67,9 @@ static void test_same(void)
 	AFTER("z_completely_else", 1, 1, 0.5, 1);
 	match();
 	ok(a[1].partner == 0 && a[1].how == WT_MATCH_NAME && a[1].score == 1 && b[0].partner == 1,
-	       "a name is enough, whatever its geometry");
+	   "a name is enough, whatever its geometry");
 	ok(a[0].how == WT_MATCH_NONE && b[1].how == WT_MATCH_NONE && a[0].partner == SIZE_MAX,
-	       "others are gone and new");
+	   "others are gone and new");
 }
 
 /* A compiler numbered its kernels anew, since one came first. */
@@ -104,8 +104,8 @@ static void test_ambiguous(void)
 	AFTER("triton_poi_fused_add_2", 100, 128, 0.1, 1);
 	AFTER("triton_poi_fused_add_3", 3, 1024, 0.9, 30);
 	match();
-	ok(a[0].partner == 0 && a[0].score >= WT_MATCH_SCORE_SURE, "but where geometry and order tell: %.2f",
-	       a[0].score);
+	ok(a[0].partner == 0 && a[0].score >= WT_MATCH_SCORE_SURE,
+	   "but where geometry and order tell: %.2f", a[0].score);
 }
 
 static void test_alike(void)
@@ -129,8 +129,8 @@ static void test_alike(void)
 	BEFORE("void k<float, 4>(float*)", 10, 128, 0.5, 2);
 	AFTER("void k<__half, 8>(__half*)", 10000, 1024, 0.9, 200);
 	match();
-	ok(a[0].score < WT_MATCH_SCORE_SURE, "of another geometry, order and number: not sure (%.2f)",
-	       a[0].score);
+	ok(a[0].score < WT_MATCH_SCORE_SURE,
+	   "of another geometry, order and number: not sure (%.2f)", a[0].score);
 }
 
 static void test_empty(void)
