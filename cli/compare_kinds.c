@@ -89,7 +89,7 @@ static void put_waves(struct text *text, const struct wt_compare_config *a,
 	if (a->waves < 0 || b->waves < 0 || ceil(a->waves) == ceil(b->waves))
 		return;
 	separate(text);
-	fprintf(text->out, "waves %.3g to %.3g", a->waves, b->waves);
+	fprintf(text->out, "waves %.4g to %.4g", a->waves, b->waves);
 	last = b->resident_blocks > 0 ? b->blocks % b->resident_blocks : 0;
 	if (last && b->blocks > b->resident_blocks)
 		fprintf(text->out, " (%" PRId64 " block%s in the last)", last,

@@ -39,6 +39,7 @@ e2e_tests = \
 	tests/e2e/1110-gc.sh \
 	tests/e2e/1120-doctor.sh
 
+e2e_tests += tests/e2e/1200-compare.sh
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)
 
