@@ -84,7 +84,7 @@ static bool is_number(const char *word, const char *end)
 
 void wt_match_plain_name(const char *name, char plain[WT_MATCH_NAME_BYTES])
 {
-	char text[4 * WT_MATCH_NAME_BYTES];
+	char text[4 * WT_MATCH_NAME_BYTES] = "";
 	size_t used = 0;
 
 	drop_arguments(name, text, sizeof(text));

@@ -10,6 +10,8 @@
 #define FRACTION_ERROR 1e-14
 #define TOGETHER_Z 1.0 /* batches beyond it hang together: one in six independent series, too */
 #define TOGETHER_MOST 0.8
+#define QUARTERS 4
+#define QUARTERS_F 2.8 /* the 5 % point of F for 3 and 20 to 60 degrees of freedom: 3.10 to 2.76 */
 
 /* ---- Student */
 
@@ -128,6 +130,27 @@ static bool hangs_together(const struct batches *batches)
 	return batches->together > TOGETHER_Z * sqrt((b - 2) / (b * b - 1));
 }
 
+/*
+ * A run that has parts of another kind hangs together for longer than batches are: then its quarters are the
+ * batches, and little is known. Their variance, by what batches make of it, is Fisher's F with 3 and b - 1
+ * degrees of freedom; the one tail of F is Student's only for 1, so the limit is a number that 5 % exceed.
+ */
+static bool use_quarters(const double *values, size_t count, double inflation,
+                         struct batches *batches)
+{
+	struct batches quarters;
+	double expected;
+
+	if (count < (size_t)QUARTERS * WT_NOISE_BATCHES_LEAST / 2)
+		return false;
+	quarters = cut(values, count, count / QUARTERS);
+	expected = batches->variance * inflation * (double)batches->size / (double)quarters.size;
+	if (quarters.count != QUARTERS || quarters.variance <= QUARTERS_F * expected)
+		return false;
+	*batches = quarters;
+	return true;
+}
+
 struct wt_mean wt_noise_mean(const double *values, size_t count)
 {
 	struct wt_mean mean = {.error = -1, .count = count, .batch = 1};
@@ -150,6 +173,8 @@ struct wt_mean wt_noise_mean(const double *values, size_t count)
 
 		inflation = (1 + c) / (1 - c);
 	}
+	if (use_quarters(values, count, inflation, &batches))
+		inflation = 1;
 	mean.batch = batches.size;
 	mean.freedom = (double)(batches.count - 1);
 	mean.error = sqrt(batches.variance * inflation / (double)batches.count);

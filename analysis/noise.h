@@ -12,6 +12,9 @@
  *                                        (b - 2) / (b^2 - 1) of C = 1 - sum d^2 / (2 sum (x - mean)^2)
  *   what is left where batches run out   variance x (1 + C) / (1 - C), of an autoregression of the first
  *                                        order: A. M. Law, W. D. Kelton, Simulation Modeling, 9.5.3
+ *   parts of another kind                an analysis of variance of the quarters of the run, R. A. Fisher,
+ *                                        Statistical Methods for Research Workers (1925): beyond the 5 % point
+ *                                        of F the quarters are the batches
  *   Student's distribution               by the incomplete beta function: Abramowitz, Stegun 26.5.8
  *                                        (continued fraction), 26.7.1
  * No chance is in it: the same values give the same numbers.

@@ -243,7 +243,7 @@ static int show(const struct asked *asked, const struct wt_compare *compare,
 static int compare_pair(const struct asked *asked, const struct wt_compare_side *before,
                         const struct wt_compare_side *after, struct output *output)
 {
-	struct wt_compare_gate gate;
+	struct wt_compare_gate gate = {.code = WT_EXIT_NO_DATA};
 	struct wt_compare compare;
 	int rc = wt_compare_make(before, after, &asked->query, &compare);
 	int code = WT_EXIT_FINE;

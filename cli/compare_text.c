@@ -260,10 +260,8 @@ static void add_known(struct wt_table *table, double value, int digits)
 static void add_occupancy(struct wt_table *table, const struct wt_compare_row *row,
                           const char *name)
 {
-	const struct wt_compare_config *a =
-	        row->kind == WT_COMPARE_OF_CONFIG ? row->config_before : row->before->most;
-	const struct wt_compare_config *b =
-	        row->kind == WT_COMPARE_OF_CONFIG ? row->config_after : row->after->most;
+	const struct wt_compare_config *a = row->before ? row->before->most : NULL;
+	const struct wt_compare_config *b = row->after ? row->after->most : NULL;
 
 	if (!a || !b)
 		return;

@@ -196,7 +196,8 @@ static void plant(struct wt_compare_run *run, size_t kernel, double factor)
 /* ---- pairs */
 
 struct tally {
-	size_t pairs, alarms, found, as_less, wrong, quantities;
+	size_t pairs, alarms, found, as_less, quantities;
+	size_t alarms_of[3]; /* by length of the stretches */
 };
 
 struct plan {
@@ -213,7 +214,7 @@ static bool is_changed(const struct wt_compare_row *row)
 }
 
 static void judge(const struct recording *recording, const struct plan *plan,
-                  struct wt_compare_run *runs, size_t planted, struct tally *tally)
+                  struct wt_compare_run *runs, size_t planted, size_t stretch, struct tally *tally)
 {
 	const struct wt_compare_side before = {.runs = runs, .count = plan->runs};
 	const struct wt_compare_side after = {.runs = runs + plan->runs, .count = plan->runs};
@@ -241,6 +242,7 @@ static void judge(const struct recording *recording, const struct plan *plan,
 		}
 	}
 	tally->alarms += is_alarm;
+	tally->alarms_of[stretch] += is_alarm;
 	wt_compare_fini(&compare);
 }
 
@@ -279,7 +281,7 @@ static struct tally run_pairs(const struct recording *recording, const struct pl
 			if (plan->factor > 0 && i >= plan->runs)
 				plant(&runs[i], planted, plan->factor);
 		}
-		judge(recording, plan, runs, planted, &tally);
+		judge(recording, plan, runs, planted, pair % 3, &tally);
 		for (size_t i = 0; i < 2 * plan->runs; i++)
 			free_run(&runs[i]);
 	}
@@ -312,8 +314,9 @@ static void study(const char *name, const struct recording *recording, size_t pa
 
 		if (plan->factor <= 0 && plan->between < 0 && tally.alarms > alarms_at_default)
 			alarms_at_default = tally.alarms;
-		printf("| %s | %zu | %zu | %s | %zu | %zu |", name, recording->steps,
-		       tally.quantities, plans[i].what, tally.pairs, tally.alarms);
+		printf("| %s | %zu | %zu | %s | %zu | %zu (%zu, %zu, %zu) |", name,
+		       recording->steps, tally.quantities, plans[i].what, tally.pairs, tally.alarms,
+		       tally.alarms_of[0], tally.alarms_of[1], tally.alarms_of[2]);
 		if (plan->factor > 0)
 			printf(" %zu%s |\n", tally.found, tally.as_less ? ", AS FASTER TOO" : "");
 		else
