@@ -104,8 +104,8 @@ done)" "" "top: each of --columns is on the page"
 
 # ---- environment: what the sources read is on a page, and the reverse
 (cd "$top_srcdir" && cat libintercept/*.[ch] schema/*.[ch] daemon/*.[ch] cli/*.[ch]) | grep -o '"WAVETAP[A-Z_]*"' | tr -d '"' |
-  grep -vx 'WAVETAP_\|WAVETAP_SAMPLER_TIMEOUT_MS\|WAVETAP_SAMPLER_LIKE\|WAVETAP_LEDGER' | sort -u >"$work/read" # for tests, and between our own programs
-sed -n 's/^\.\(It \)\{0,1\}Ev //p' "$pages"/*.[78] "$pages/wavetap.1" | tr -s ' ,' '\n' | grep '^WAVETAP' | sort -u >"$work/told"
+  grep -vx 'WAVETAP_\|WAVETAP_TEST_.*\|WAVETAP_SAMPLER_TIMEOUT_MS\|WAVETAP_SAMPLER_LIKE\|WAVETAP_LEDGER' | sort -u >"$work/read" # for tests, and between our own programs
+sed -n 's/^\.\(It \)\{0,1\}Ev //p' "$pages"/* | tr -s ' ,' '\n' | grep '^WAVETAP' | grep -v '^WAVETAP_TEST_' | sort -u >"$work/told"
 is "$(comm -3 "$work/read" "$work/told")" "" "each variable that is read is on a page, and no other"
 sed -n 's/^\.It Ev //p' "$pages/libwavetap.7" | tr -s ' ,' '\n' >"$work/library"
 is "$(grep -ho 'secure_getenv("WAVETAP[A-Z_]*")\|{"WAVETAP[A-Z_]*"' "$top_srcdir"/libintercept/*.c "$top_srcdir"/schema/*.h | grep -o 'WAVETAP[A-Z_]*' | sort -u | while read -r name; do
