@@ -84,7 +84,14 @@ static void print_option(const struct wt_option *option, const struct wt_text_te
 }
 
 /* Where help has an option. */
-enum place { PLACE_OWN_LINE, PLACE_MINOR, PLACE_SELECTION, PLACE_RUN, PLACE_PROGRAMS, PLACE_NOWHERE };
+enum place {
+	PLACE_OWN_LINE,
+	PLACE_MINOR,
+	PLACE_SELECTION,
+	PLACE_RUN,
+	PLACE_PROGRAMS,
+	PLACE_NOWHERE
+};
 
 static enum place place_of(const struct wt_command *command, const struct wt_option *option)
 {

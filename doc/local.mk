@@ -45,3 +45,10 @@ dist_schema_DATA = \
 	doc/schema/show.schema.json doc/schema/simulate.schema.json doc/schema/status.schema.json \
 	doc/schema/steps.schema.json doc/schema/timeline.schema.json doc/schema/top.schema.json \
 	doc/schema/whatif.schema.json
+
+# What the commands of the tutorial print; tests/unit/test_tutorial.sh compares.
+dist_doc_DATA += doc/reading-idle-sm-time.md
+EXTRA_DIST += scripts/doc-outputs.sh
+.PHONY: tutorial
+tutorial: wavetap
+	$(AM_V_at)sh $(top_srcdir)/scripts/doc-outputs.sh ./wavetap $(top_srcdir) $(top_srcdir)/doc/reading-idle-sm-time.md
