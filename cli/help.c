@@ -299,14 +299,13 @@ const char *wt_help_nearest(const char *typed, size_t typed_bytes, size_t count,
 /* Text as mdoc(7) has it: nothing in it is a macro, hyphens of options are not typography. */
 static void put_mdoc(const char *text, bool is_sentence)
 {
+	/* Not of names: "k blocks", "sqlite: ...". */
+	bool is_upper = is_sentence && text[strcspn(text, " :")] != ':' &&
+	                (isalpha((unsigned char)text[1]) || !strncmp(text, "a ", 2));
 	bool is_word_start = true;
 	size_t column = 0;
 
 	for (const char *c = text; *c; c++, column++) {
-		/* Not of names of one letter: "k blocks". */
-		bool is_first = c == text && is_sentence &&
-		                (isalpha((unsigned char)c[1]) || !strncmp(c, "a ", 2));
-
 		if (*c == ' ' && column >= 66)
 			column = (size_t)-1; /* a new line */
 		if (*c == '\\')
@@ -318,7 +317,7 @@ static void put_mdoc(const char *text, bool is_sentence)
 		else if (*c == ' ' && column == (size_t)-1)
 			fputc('\n', stdout);
 		else
-			fputc(is_first ? toupper((unsigned char)*c) : *c, stdout);
+			fputc(c == text && is_upper ? toupper((unsigned char)*c) : *c, stdout);
 		is_word_start = strchr(" (\",;", *c) != NULL;
 	}
 	if (is_sentence && *text && !strchr(".:", text[strlen(text) - 1]))

@@ -140,12 +140,14 @@ static const struct wt_option *find_long(const struct wt_command *command, const
 			continue;
 		if (!o->name[length])
 			return o;
-		if (found) {
+		/* One that is taken only to say why not stands behind those that are offered. */
+		if (found && found->help && o->help) {
 			wt_cli_usage_error(command->name, "--%.*s could be --%s or --%s",
 			                   (int)length, name, found->name, o->name);
 			return NULL;
 		}
-		found = o;
+		if (!found || !found->help)
+			found = o;
 	}
 	if (!found)
 		tell_unknown(command, name, length);

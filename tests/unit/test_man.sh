@@ -55,6 +55,7 @@ is "$(meant diag)" 'wavetap: there is no command "diag": did you mean "diagnose"
 is "$(meant help shwo)" 'wavetap: there is no command "shwo": did you mean "show"?' "help of such a one"
 is "$(meant frobnicate)" 'wavetap: there is no command "frobnicate"' "nothing like it: no guess"
 is "$(meant top --colums x)" 'wavetap: unknown option --colums: did you mean --columns?' "an option"
+is "$(meant ledger --ra x -r nosuch)" "$(meant ledger --rank x -r nosuch)" "... and does not make a beginning ambiguous"
 is "$(meant ledger --kernl x)" 'wavetap: unknown option --kernl' "one that the command refuses is not offered"
 
 # ---- what renders them
@@ -111,6 +112,13 @@ sed -n 's/^\.It Ev //p' "$pages/libwavetap.7" | tr -s ' ,' '\n' >"$work/library"
 is "$(grep -ho 'secure_getenv("WAVETAP[A-Z_]*")\|{"WAVETAP[A-Z_]*"' "$top_srcdir"/libintercept/*.c "$top_srcdir"/schema/*.h | grep -o 'WAVETAP[A-Z_]*' | sort -u | while read -r name; do
   grep -qx "$name" "$work/library" || echo "$name"
 done)" "" "libwavetap(7) has all that the library reads"
+
+# Plain numbers have their limits and their usual value there.
+sed -n 's/.*{"\(WAVETAP_[A-Z_]*\)", \([0-9]*\), \([0-9]*\), \([0-9]*\)},*/\1 \2 \3 \4/p' "$top_srcdir/schema/wt_setting.h" >"$work/settings"
+ok "there are such settings" test "$(wc -l <"$work/settings")" -ge 5
+while read -r name least most usual; do
+  ok "$name: from $least to $most, else $usual" sh -c 'sed -n "/^\.It Ev $2\$/,/^\.It/p" "$1" | tr "\n" " " | grep -q "from $3 to $4, else $5[. ]"' x "$pages/libwavetap.7" "$name" "$least" "$most" "$usual"
+done <"$work/settings"
 
 # ---- the examples
 here=$work/here
