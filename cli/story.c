@@ -68,8 +68,8 @@ static int find(struct wt_story *story, struct wt_ledger *ledger, struct wt_gaps
 	        .graph_gap_ns = WT_DIAGNOSE_GRAPH_GAP_NS,
 	};
 	struct wt_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
-	int rc = diagnosis ? wt_diagnose(story->run->db, ledger, gaps, &limits, diagnosis)
-	                   : -ENOMEM;
+	int rc =
+	        diagnosis ? wt_diagnose(story->run->db, ledger, gaps, &limits, diagnosis) : -ENOMEM;
 
 	if (!rc) {
 		story->diagnosis = diagnosis;
@@ -132,6 +132,7 @@ static void load_rest(struct wt_story *story)
 {
 	int rc = 0;
 
+	story->started_ns = now_ns();
 	load_summed(story);
 	if (!is_time_up(story)) {
 		sqlite3_progress_handler(story->run->db, STEPS_BETWEEN_LOOKS, ask_time, story);
@@ -156,8 +157,7 @@ int wt_story_load(const struct wt_run_file *run, const char *word, int64_t limit
 	const struct wt_report_query query = {.select = &story->select};
 	int rc;
 
-	*story = (struct wt_story){
-	        .run = run, .word = word, .limit_ns = limit_ns, .started_ns = now_ns()};
+	*story = (struct wt_story){.run = run, .word = word, .limit_ns = limit_ns};
 	(void)wt_select_parse("run", &all, &story->select);
 	wt_select_prefer_steady(&story->select);
 	if (wt_select_apply(&story->select, run)) {
