@@ -170,6 +170,7 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 	while ((rc = wt_report_step(s)) > 0) {
 		uint32_t at;
 
+		wt_progress_set(&load->progress, ++load->rows_read);
 		read_kernel_row(s, load->facts, row);
 		at = wt_map_get(&load->kernel_at, (uint64_t)row->kernel_id);
 		if (at == WT_MAP_NONE) {
@@ -389,8 +390,11 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 /* From all rows. */
 static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 {
-	int rc = load_clock_error(load);
+	int rc;
 
+	wt_progress_begin(&load->progress, "reading", "kernels",
+	                  wt_db_int(load->db, "SELECT total(launches) FROM main.config_stat", 0));
+	rc = load_clock_error(load);
 	if (!rc)
 		rc = load_kernels(load);
 	if (!rc)
@@ -410,6 +414,7 @@ static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 		device->wall_ns = load->ledger->end_ns - load->ledger->start_ns;
 		device->total_sm_ns = device->wall_ns * device->sms;
 	}
+	wt_progress_end(&load->progress);
 	return rc;
 }
 
