@@ -183,6 +183,11 @@ void wt_progress_set(struct wt_progress *progress, int64_t done)
 		draw(progress, now_ns);
 }
 
+void wt_progress_start(struct wt_progress *progress)
+{
+	progress->started_ns = clock_now_ns();
+}
+
 void wt_progress_end(struct wt_progress *progress)
 {
 	if (progress->fd >= 0)

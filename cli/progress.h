@@ -45,6 +45,9 @@ void wt_progress_begin(struct wt_progress *progress, const char *what, const cha
 /* Draws if it is time to. A total that `done` goes beyond is no longer shown. */
 void wt_progress_set(struct wt_progress *progress, int64_t done);
 
+/* What came before was preparation: rate and time left are of what follows. */
+void wt_progress_start(struct wt_progress *progress);
+
 /* Takes the line away for good. May be called twice. */
 void wt_progress_end(struct wt_progress *progress);
 
