@@ -499,7 +499,7 @@ void wt_story_print_next(FILE *out, const struct wt_text_terminal *terminal,
 
 	wt_phrase_init(&line, out, terminal);
 	begin(&line, "next");
-	wt_phrase_add(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
+	wt_phrase_command(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
 	wt_phrase_end(&line);
 }
 
