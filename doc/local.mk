@@ -16,6 +16,7 @@ doc/pages.stamp: $(top_srcdir)/doc/wavetap.1 $(top_srcdir)/scripts/man-pages.sh
 $(command_pages): doc/pages.stamp
 	@test -f $@ || { rm -f doc/pages.stamp && $(MAKE) doc/pages.stamp; }
 
+EXTRA_DIST += doc/images/ledger.svg doc/images/ranks.svg doc/images/report-time.png doc/images/report.png doc/images/watch.svg
 dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md
 
 schemadir = $(docdir)/schema
