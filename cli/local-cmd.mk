@@ -152,8 +152,8 @@ tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli
 
 check_PROGRAMS += tests/unit/wide_lines
 tests_unit_wide_lines_SOURCES = tests/unit/wide_lines.c
-TESTS += tests/unit/test_width.sh tests/unit/test_completion.sh
-EXTRA_DIST += tests/unit/test_width.sh tests/unit/test_completion.sh
+TESTS += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
+EXTRA_DIST += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
