@@ -3,7 +3,7 @@
  * No library: Node alone.
  *
  *	const page = await open({ chromium: "chromium", width: 1280, height: 800 });
- *	await page.go("file:///...");  await page.evaluate("1 + 1");  await page.picture("x.png");  page.close();
+ *	await page.go("file:///...");  await page.evaluate("1 + 1");  await page.picture("x.png");  await page.close();
  */
 "use strict";
 
@@ -83,7 +83,7 @@ async function open(options) {
   };
   page.key = async (key) => {
     for (const type of ["keyDown", "keyUp"])
-      await send("Input.dispatchKeyEvent", { type, key, code: key, text: key.length === 1 ? key : undefined,
+      await send("Input.dispatchKeyEvent", { type, key, code: key, text: key === "Enter" ? "\r" : key.length === 1 ? key : undefined,
         windowsVirtualKeyCode: { Enter: 13, Tab: 9, ArrowLeft: 37, ArrowRight: 39 }[key] || key.charCodeAt(0) });
   };
   page.mouse = (type, x, y) => send("Input.dispatchMouseEvent", { type, x, y, button: type === "mouseMoved" ? "none" : "left",
@@ -99,9 +99,19 @@ async function open(options) {
     fs.writeFileSync(file, Buffer.from(pdf.data, "base64"));
     return (Buffer.from(pdf.data, "base64").toString("latin1").match(/\/Type\s*\/Page\b/g) || []).length;
   };
-  page.close = () => {
+  /* Its children end a little after it. */
+  page.close = async () => {
+    const ended = new Promise((resolve) => child.on("exit", resolve));
     child.kill("SIGKILL");
-    fs.rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    await ended;
+    for (let i = 0; i < 100; i++) {
+      try {
+        fs.rmSync(profile, { recursive: true, force: true });
+        return;
+      } catch (error) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
   };
   await page.look(options.width || 1280, options.height || 800);
   return page;
