@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/anonymise.h"
 #include "cli/cli.h"
 #include "cli/copy_db.h"
 #include "cli/expand_rows.h"
@@ -34,6 +35,8 @@ struct export_values {
 	const char *run, *output;
 	int format;
 	bool is_forced;
+	bool is_anonymised, has_names_hidden;
+	const char *hash_key;
 	struct wt_select_words select;
 };
 
@@ -56,6 +59,13 @@ static const struct wt_option export_options[] = {
          format_choices, "what to write"},
         {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_forced), NULL,
          "replace an existing FILE"},
+        {"anonymise", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_anonymised), NULL,
+         "sqlite: without hosts, users, command lines, paths and pids"},
+        {"anonymise-names", 0, WT_OPTION_FLAG, NULL,
+         offsetof(struct export_values, has_names_hidden), NULL,
+         "the same, and hashes for names of kernels and ranges"},
+        {"hash-key", 0, WT_OPTION_TEXT, "TEXT", offsetof(struct export_values, hash_key), NULL,
+         "the same TEXT gives the same hashes (default: one drawn at random)"},
         WT_SELECT_OPTIONS(struct export_values, select),
         {"all", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, select.is_all), NULL,
          "html: the whole run (default: its steady steps, if steps are found)"},
@@ -241,6 +251,19 @@ static int export_rows(struct export *export, const char *path)
 	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(export->run);
 }
 
+static int export_sqlite(struct export *export, const char *path)
+{
+	const struct export_values *values = export->values;
+	const struct wt_anonymise how = {values->hash_key, values->has_names_hidden};
+	int code = wt_copy_db(export->run, path, values->output, "export");
+
+	if (!code)
+		code = wt_expand_rows(path, values->output, "export");
+	if (!code && (values->is_anonymised || values->has_names_hidden))
+		code = wt_anonymise(path, values->output, &how);
+	return code;
+}
+
 /* ---- a report */
 
 /* To stdout, or to `path` if it isn't NULL. */
@@ -279,12 +302,10 @@ static int export_to_file(struct export *export)
 	}
 	if (export->format == FORMAT_HTML)
 		code = export_report(export, file.temporary);
+	else if (export->format == FORMAT_SQLITE)
+		code = export_sqlite(export, file.temporary);
 	else
-		code = export->format == FORMAT_SQLITE
-		               ? wt_copy_db(export->run, file.temporary, values->output, "export")
-		               : export_rows(export, file.temporary);
-	if (!code && export->format == FORMAT_SQLITE)
-		code = wt_expand_rows(file.temporary, values->output, "export");
+		code = export_rows(export, file.temporary);
 	if (code) {
 		wt_out_file_abort(&file);
 		return code;
@@ -332,6 +353,11 @@ static int check_values(const struct export_values *values)
 		                          values->output);
 	if (format == FORMAT_SQLITE && !strcmp(values->output, "-"))
 		return wt_cli_usage_error("export", "sqlite needs a file, not stdout");
+	if (format != FORMAT_SQLITE && (values->is_anonymised || values->has_names_hidden))
+		return wt_cli_usage_error("export", "--anonymise makes a file of sqlite; other "
+		                                    "formats can be exported from that one");
+	if (values->hash_key && !values->is_anonymised && !values->has_names_hidden)
+		return wt_cli_usage_error("export", "--hash-key is of --anonymise");
 	return WT_EXIT_FINE;
 }
 

@@ -1,12 +1,14 @@
 # cli/local-cmd.mk: the wavetap program and its tests.
 bin_PROGRAMS += wavetap
 wavetap_SOURCES = \
+	cli/anonymise.c cli/anonymise.h \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
 	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/complete.c cli/complete.h \
+	cli/content_hash.c cli/content_hash.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/expand_rows.c cli/expand_rows.h \
@@ -32,6 +34,7 @@ wavetap_SOURCES = \
 	cli/cost.c cli/cost.h cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
+	cli/run_summary.c cli/run_summary.h cli/summary_cells.c cli/summary_cells.h cli/cmd_history.c \
 	cli/select.c cli/select.h cli/select_apply.c \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
@@ -52,6 +55,7 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
+	cli/story.c cli/story.h cli/story_text.c \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/json_run.c cli/json_run.h \
 	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
@@ -92,7 +96,14 @@ wavetap_SOURCES = \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
 	cli/cmd_top.c \
-	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
+	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
+	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+if WT_NCURSES
+wavetap_SOURCES += cli/screen.c
+else
+wavetap_SOURCES += cli/screen_none.c
+endif
 nodist_wavetap_SOURCES = cli/html/assets.c
 
 # What an HTML report is made of beside its figures, as C strings.
@@ -118,8 +129,8 @@ dist_zshcompletion_DATA = cli/completion/_wavetap
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
 dist_fishcompletion_DATA = cli/completion/wavetap.fish
 
-wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
+wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
+wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
@@ -165,3 +176,5 @@ TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
 TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
 EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+TESTS += tests/unit/test_exchange.sh
+EXTRA_DIST += tests/unit/test_exchange.sh
