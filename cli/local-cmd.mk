@@ -141,6 +141,12 @@ EXTRA_DIST += tests/unit/test_json.sh tests/unit/test_names.sh
 check_PROGRAMS += tests/unit/json_schema
 tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
 
+# HTML reports.
+check_PROGRAMS += tests/unit/html_check tests/unit/test_sha256
+TESTS += tests/unit/test_sha256
+tests_unit_html_check_SOURCES = tests/unit/html_check.c
+tests_unit_test_sha256_SOURCES = tests/unit/test_sha256.c cli/html/sha256.c cli/html/sha256.h tests/tap.h
+
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
 tests_unit_make_run_SOURCES = tests/unit/make_run.c
