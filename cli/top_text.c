@@ -122,8 +122,8 @@ void wt_top_print_devices(struct wt_phrase *line, const struct wt_report *report
 	}
 }
 
-static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run,
-                           const struct wt_report *report)
+void wt_top_print_run(struct wt_phrase *line, const struct wt_run_file *run,
+                      const struct wt_report *report)
 {
 	char number[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
 	char evidence[WT_MEASURED_TEXT_BYTES];
@@ -478,7 +478,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 	style->has_measured = report->total.has_measured;
 	wt_top_view_init(&view, report);
 	wt_phrase_init(&line, out, terminal);
-	print_run_line(&line, run, report);
+	wt_top_print_run(&line, run, report);
 	wt_top_print_selection(&line, report->select);
 	wt_top_print_apart(&line, report->steps);
 	print_device_lines(&line, report);

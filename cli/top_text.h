@@ -27,6 +27,10 @@ struct wt_top_style {
 int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
                  const struct wt_report *report, const struct wt_top_style *wanted);
 
+/* A line: run, devices, window, kernels, evidence. */
+void wt_top_print_run(struct wt_phrase *line, const struct wt_run_file *run,
+                      const struct wt_report *report);
+
 /* What was lost and who was not recorded in full, a line each; nothing if nothing was. */
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report);
