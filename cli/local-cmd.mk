@@ -99,7 +99,7 @@ wavetap_SOURCES = \
 	cli/cmd_top.c \
 	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
 	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
-	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+	cli/watch_text.c cli/watch_text.h cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
 if WT_NCURSES
 wavetap_SOURCES += cli/screen.c
 else
@@ -177,5 +177,7 @@ TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
 TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
 EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+TESTS += tests/unit/test_watch_screen.sh
+EXTRA_DIST += tests/unit/test_watch_screen.sh
 TESTS += tests/unit/test_exchange.sh
 EXTRA_DIST += tests/unit/test_exchange.sh

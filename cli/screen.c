@@ -156,7 +156,7 @@ int wt_screen_check(char *why, size_t why_bytes)
 {
 	if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
 		return 0;
-	snprintf(why, why_bytes, "it needs a terminal as input and output");
+	snprintf(why, why_bytes, "needs a terminal as input and output");
 	return -ENOTTY;
 }
 
