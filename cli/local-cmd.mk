@@ -4,6 +4,7 @@ wavetap_SOURCES = \
 	cli/anonymise.c cli/anonymise.h \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
+	cli/help.c cli/help.h \
 	cli/busy.c cli/busy.h \
 	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
@@ -98,7 +99,7 @@ wavetap_SOURCES = \
 	cli/cmd_top.c \
 	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
 	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
-	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+	cli/watch_text.c cli/watch_text.h cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
 if WT_NCURSES
 wavetap_SOURCES += cli/screen.c
 else
@@ -157,8 +158,8 @@ tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli
 
 check_PROGRAMS += tests/unit/wide_lines
 tests_unit_wide_lines_SOURCES = tests/unit/wide_lines.c
-TESTS += tests/unit/test_width.sh tests/unit/test_completion.sh
-EXTRA_DIST += tests/unit/test_width.sh tests/unit/test_completion.sh
+TESTS += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
+EXTRA_DIST += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
@@ -174,7 +175,9 @@ TESTS += tests/unit/test_measured_readers.sh
 EXTRA_DIST += tests/unit/test_measured_readers.sh tests/unit/measured.sql
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
-TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
-EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+TESTS += tests/unit/test_watch_screen.sh
+EXTRA_DIST += tests/unit/test_watch_screen.sh
 TESTS += tests/unit/test_exchange.sh
 EXTRA_DIST += tests/unit/test_exchange.sh

@@ -149,7 +149,8 @@ static void check_references(struct span span)
 
 static bool is_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '-';
 }
 
 static struct span read_name(void)
@@ -214,8 +215,8 @@ static void check_attributes(const struct tag *tag)
 	for (size_t i = 0; i < tag->count; i++) {
 		struct span name = tag->attributes[i].name, value = tag->attributes[i].value;
 
-		if (begins(name, "on") || is(name, "style") || is(name, "src") || is(name, "srcset") ||
-		    is(name, "action") || is(name, "data"))
+		if (begins(name, "on") || is(name, "style") || is(name, "src") ||
+		    is(name, "srcset") || is(name, "action") || is(name, "data"))
 			fault("attribute %.*s", (int)name.length, name.at);
 		if (is(name, "href") && !begins(value, "#"))
 			fault("an address");
@@ -298,8 +299,8 @@ static void end_table_part(const struct tag *tag)
 	if (is(tag->name, "thead"))
 		is_head = false;
 	else if (is(tag->name, "tr") && !is_head && cell_at != column_count)
-		fault("%zu cells under %zu heads of %.*s", cell_at, column_count, (int)table_id.length,
-		      table_id.at);
+		fault("%zu cells under %zu heads of %.*s", cell_at, column_count,
+		      (int)table_id.length, table_id.at);
 	else if (is(tag->name, "table") && !has_caption)
 		fault("a table without a caption");
 }
@@ -412,11 +413,13 @@ static void check_document(void)
 		on_tag(&tag);
 	}
 	if (depth)
-		fault("%.*s is not closed", (int)open_tags[depth - 1].length, open_tags[depth - 1].at);
+		fault("%.*s is not closed", (int)open_tags[depth - 1].length,
+		      open_tags[depth - 1].at);
 	if (h1_count != 1 || main_count != 1)
 		fault("%d h1, %d main", h1_count, main_count);
 	if (style_count != 1 || script_count != 1 || policy_count != 1)
-		fault("%d styles, %d scripts, %d policies", style_count, script_count, policy_count);
+		fault("%d styles, %d scripts, %d policies", style_count, script_count,
+		      policy_count);
 }
 
 static void check_wanted(void)

@@ -24,7 +24,8 @@ int main(void)
 	check("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 56,
 	      "JI1qYdIGOLjlwCaTDD5gOaM85Flk/yFn9uzt1BnbBsE=", "56 bytes: two blocks");
 	memset(letters, 'a', sizeof(letters));
-	check(letters, sizeof(letters), "zcduXJkU+5KBocfihNc+Z/GAmkiklyAOBG05zMcRLNA=", "a million a");
+	check(letters, sizeof(letters),
+	      "zcduXJkU+5KBocfihNc+Z/GAmkiklyAOBG05zMcRLNA=", "a million a");
 	check(letters, 55, "n0OQ+NMMLdkuyfCVtl4rmumwqSWlJY4kHJ8ekQ9zQxg=", "55 bytes");
 	check(letters, 63, "fT50oF19sVvOStnsBljqmOPwbu7PFrTG//LaRX3cLzQ=", "63 bytes");
 	check(letters, 64, "/+BU/nrgy23GXDr5th1SCfQ5hR20PQulmXM33xVGaOs=", "64 bytes");
