@@ -37,7 +37,8 @@ e2e_tests = \
 	tests/e2e/0945-late-h200.sh \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \
-	tests/e2e/1120-doctor.sh
+	tests/e2e/1120-doctor.sh \
+	tests/e2e/1200-watch.sh
 
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)
