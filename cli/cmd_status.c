@@ -480,6 +480,8 @@ static int run_status(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_status = {
         .name = "status",
         .summary = "the daemon, what it records now, what the last runs lost and why",
+        .example = "wavetap status",
+        .theme = WT_THEME_RECORD,
         .options = status_options,
         .values_bytes = sizeof(struct status_values),
         .run = run_status,

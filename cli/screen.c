@@ -18,6 +18,7 @@
 
 #include <curses.h>
 
+#include "cli/progress.h"
 #include "cli/screen.h"
 #include "cli/text.h"
 
@@ -172,6 +173,7 @@ int wt_screen_open(bool wants_colour, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "signals: %s", strerror(-rc));
 		return rc;
 	}
+	wt_progress_forbid();
 	the.screen = newterm(NULL, stdout, stdin);
 	if (!the.screen || !can_place_cursor()) {
 		if (the.screen) {
