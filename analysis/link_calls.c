@@ -71,8 +71,7 @@ bool wt_linker_is_settled(const struct wt_linker *linker, uint64_t seq, uint64_t
 
 		for (size_t i = thread->first; i < thread->first + thread->count; i++)
 			if (thread->calls[i].is_graph && !thread->calls[i].is_matched &&
-			    !thread->calls[i].is_without_kernel &&
-			    thread->calls[i].seq < graph_seq)
+			    !thread->calls[i].is_without_kernel && thread->calls[i].seq < graph_seq)
 				return false;
 	}
 	return true;

@@ -349,14 +349,15 @@ static int begin(struct wt_check *check)
 	if (code == SQLITE_OK)
 		code = wt_rows_hide(check->db);
 	if (code == SQLITE_OK)
-		code = sqlite3_exec(check->db,
-		                    wt_db_has_table(check->db, "dropped")
-		                            ? "CREATE TEMP VIEW wt_dropped AS SELECT * FROM "
-		                              "main.dropped"
-		                            : "CREATE TEMP TABLE wt_dropped (process_id, device_id, "
-		                              "kind, row_count, bytes, first_ns, last_ns, last_id, "
-		                              "dropped_ns)",
-		                    NULL, NULL, NULL);
+		code = sqlite3_exec(
+		        check->db,
+		        wt_db_has_table(check->db, "dropped")
+		                ? "CREATE TEMP VIEW wt_dropped AS SELECT * FROM "
+		                  "main.dropped"
+		                : "CREATE TEMP TABLE wt_dropped (process_id, device_id, "
+		                  "kind, row_count, bytes, first_ns, last_ns, last_id, "
+		                  "dropped_ns)",
+		        NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(check->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
 	return wt_check_code(check, code);

@@ -10,7 +10,9 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/kernel_name.h"
+#include "cli/ledger.h"
 #include "cli/report.h"
+#include "cli/report_key.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
 #include "cli/top_columns.h"
@@ -166,6 +168,15 @@ static int print_report(const struct top_values *values, const struct wt_run_fil
 	return code;
 }
 
+/* Can sums answer, if rows of the run are missing? */
+static bool takes_sums(const struct wt_report_query *query, const struct wt_run_file *run)
+{
+	if (query->latency == WT_REPORT_NEEDED || query->select->words.range ||
+	    wt_report_key_is_of_launches(query->group))
+		return false;
+	return query->gaps != WT_REPORT_NEEDED || wt_ledger_has_sums(run->db);
+}
+
 static int top_of(const struct top_values *values, struct wt_select *select,
                   const struct wt_run_file *run)
 {
@@ -178,12 +189,13 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	const struct wt_top_style style = {
 	        .by = query.by, .group = query.group, .columns = values->columns};
 	struct wt_report report;
-	int code = wt_select_apply(select, run);
-	int rc;
+	int code, rc;
 
+	wt_top_needs(&style, &query.gaps, &query.latency);
+	select->takes_sums = takes_sums(&query, run);
+	code = wt_select_apply(select, run);
 	if (code)
 		return code;
-	wt_top_needs(&style, &query.gaps, &query.latency);
 	if ((values->is_json || values->is_csv) && query.latency == WT_REPORT_NOT_NEEDED)
 		query.latency = WT_REPORT_IF_CHEAP;
 	rc = wt_report_load(run->db, &query, &report);

@@ -398,9 +398,12 @@ static int load_launches(sqlite3 *db, const struct wt_report_query *query,
 {
 	bool is_cheap = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0) <=
 	                WT_REPORT_LAUNCHES_CHEAP;
-	bool has_latency = query->latency == WT_REPORT_NEEDED ||
-	                   (query->latency == WT_REPORT_IF_CHEAP && is_cheap);
+	bool has_latency;
 	int rc = 0;
+
+	is_cheap = is_cheap && !report->is_of_sums;
+	has_latency = query->latency == WT_REPORT_NEEDED ||
+	              (query->latency == WT_REPORT_IF_CHEAP && is_cheap);
 
 	for (size_t i = 0; !rc && i < report->row_count; i++)
 		rc = wt_report_key_note(key, &report->rows[i], i);
@@ -436,6 +439,10 @@ static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
 	int rc = wt_report_key_init(&key, db, query->group, report->problem,
 	                            sizeof(report->problem));
 
+	if (!rc)
+		rc = wt_dropped_load(db, &report->dropped);
+	report->is_of_sums =
+	        report->dropped.is_any && !(query->select && query->select->has_window);
 	if (!rc)
 		rc = load_rows(db, query, report);
 	if (!rc)
@@ -501,6 +508,8 @@ static int load_losses(sqlite3 *db, const struct wt_report_query *query, struct 
 	int rc = wt_report_read_loss(db, report);
 
 	(void)query;
+	if (!rc)
+		rc = wt_dropped_load(db, &report->dropped);
 	return rc ? rc : wt_report_read_processes(db, report);
 }
 

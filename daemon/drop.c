@@ -7,8 +7,8 @@
  * copies, ranges and sums count, and stay.
  *
  * Rows that something still needs stay, too: what a restart reads again (shares, links), samples that are not folded
- * yet, gaps that are not summed yet. The latter hold rows up to a quarter beyond the limit; then they go, and the
- * sums of gaps with them (ledger_sums.h).
+ * yet, gaps that are not summed yet. The latter hold rows up to a quarter, and 64 MiB, beyond the limit; then they go,
+ * and the sums of gaps with them (ledger_sums.h).
  *
  * Each piece is one transaction, with the note in `dropped` of what went: a daemon that is killed has either.
  * Main thread; a step blocks on the disk for some milliseconds.
@@ -20,7 +20,9 @@
 #define LOOK_NS (100 * WT_MS)
 #define RETRY_NS (60 * WT_SECOND)
 #define FOLD_SLACK_NS (2 * WT_SECOND)
-#define PRESS 4 /* beyond the limit by one part of so many nothing waits for the sums of gaps */
+/* Beyond the limit by one part of so many, and so much, nothing waits for the sums of gaps. */
+#define PRESS 4
+#define PRESS_BYTES (INT64_C(64) << 20)
 
 void wt_drop_load(struct wt_run *run, const struct wt_segment_header *header)
 {
@@ -61,15 +63,17 @@ static struct wt_drop_until find_until(struct wt_run *run, bool is_pressing)
 	      wt_db_int(run->db, "SELECT min(link_low_exec) FROM proc WHERE state = 'live'",
 	                INT64_MAX));
 	if (folded_ns != INT64_MAX)
-		lower(&until.kernel_ns, folded_ns == INT64_MIN ? folded_ns : folded_ns - FOLD_SLACK_NS);
+		lower(&until.kernel_ns,
+		      folded_ns == INT64_MIN ? folded_ns : folded_ns - FOLD_SLACK_NS);
 	if (is_pressing || !wt_ledger_work_is_wanted(run))
 		return until;
 	lower(&until.exec_id, wt_db_int(run->db, "SELECT low_exec FROM ledger_mark", 0));
 	lower(&until.call_id,
-	      wt_db_int(run->db,
-	                "SELECT min(ifnull((SELECT min(ifnull(low_call, 0)) FROM ledger_device), 0),"
-	                " ifnull((SELECT capture_id FROM ledger_mark), 9223372036854775807))",
-	                0));
+	      wt_db_int(
+	              run->db,
+	              "SELECT min(ifnull((SELECT min(ifnull(low_call, 0)) FROM ledger_device), 0),"
+	              " ifnull((SELECT capture_id FROM ledger_mark), 9223372036854775807))",
+	              0));
 	return until;
 }
 
@@ -130,7 +134,8 @@ static int drop_some(struct wt_run *run, int64_t *ret_rows)
 	*ret_rows = 0;
 	if (!is_over_size && keep->age_ns < 0)
 		return 0;
-	until = find_until(run, is_over_size && bytes - keep->bytes > keep->bytes / PRESS);
+	until = find_until(run, is_over_size && bytes - keep->bytes > keep->bytes / PRESS &&
+	                                bytes - keep->bytes > PRESS_BYTES);
 	if (!is_over_size)
 		until.end_ns = until.now_ns - keep->age_ns;
 	err = drop_in_transaction(run, &until, ret_rows);

@@ -58,11 +58,10 @@ static int note(struct drop *d, enum wt_chunk_kind kind, const struct chunk *wha
 
 	if (!err)
 		err = wt_store_check(
-		        d->run,
-		        wt_db_run(s, "iiiiinnii", what->process_id,
-		                  what->device_id == WT_DB_NULL ? 0 : what->device_id,
-		                  (int64_t)kind, what->rows, what->bytes, what->start_ns,
-		                  what->end_ns, what->last_id, d->until->now_ns));
+		        d->run, wt_db_run(s, "iiiiinnii", what->process_id,
+		                          what->device_id == WT_DB_NULL ? 0 : what->device_id,
+		                          (int64_t)kind, what->rows, what->bytes, what->start_ns,
+		                          what->end_ns, what->last_id, d->until->now_ns));
 	sqlite3_finalize(s);
 	d->rows += err ? 0 : what->rows;
 	return err;
@@ -85,10 +84,14 @@ static int first_chunk(struct drop *d, enum wt_chunk_kind kind, int64_t process_
 	if (code == SQLITE_OK)
 		code = sqlite3_step(s);
 	if (code == SQLITE_ROW)
-		*ret = (struct chunk){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1),
-		                      or_null(s, 2),              sqlite3_column_int64(s, 3),
-		                      sqlite3_column_int64(s, 4), sqlite3_column_int64(s, 5),
-		                      or_null(s, 6),              or_null(s, 7),
+		*ret = (struct chunk){sqlite3_column_int64(s, 0),
+		                      sqlite3_column_int64(s, 1),
+		                      or_null(s, 2),
+		                      sqlite3_column_int64(s, 3),
+		                      sqlite3_column_int64(s, 4),
+		                      sqlite3_column_int64(s, 5),
+		                      or_null(s, 6),
+		                      or_null(s, 7),
 		                      sqlite3_column_int64(s, 8)};
 	sqlite3_finalize(s);
 	err = wt_store_check(d->run, code);
@@ -142,8 +145,8 @@ static int note_threads(struct drop *d, const struct chunk *which)
 	}
 	for (uint32_t i = 0; !err && values && i < wt_chunk_row_count(chunk); i++)
 		if (!i || values[i] != values[i - 1])
-			err = wt_store_check(d->run, wt_db_run(insert, "ii", which->process_id,
-			                                       values[i]));
+			err = wt_store_check(d->run,
+			                     wt_db_run(insert, "ii", which->process_id, values[i]));
 	wt_chunk_close(chunk);
 	sqlite3_finalize(data);
 	sqlite3_finalize(insert);
@@ -339,8 +342,7 @@ static int drop_plain_calls(struct drop *d, const struct mark *mark, int64_t cal
 
 static int drop_of_mark(struct drop *d, const struct mark *mark)
 {
-	int64_t call_id =
-	        mark->call_id < d->until->call_id ? mark->call_id : d->until->call_id;
+	int64_t call_id = mark->call_id < d->until->call_id ? mark->call_id : d->until->call_id;
 	bool is_all, is_all_too = true;
 	sqlite3_stmt *s = NULL;
 	int err = drop_calls(d, WT_CHUNK_LAUNCH, mark, mark->seq, &is_all);
@@ -351,10 +353,11 @@ static int drop_of_mark(struct drop *d, const struct mark *mark)
 		return err;
 	err = drop_plain_calls(d, mark, call_id);
 	if (!err)
-		err = prepare(d,
-		              "DELETE FROM drop_mark WHERE process_id = ?1 AND exec_id = ?2 AND seq "
-		              "= ?3 AND call_id = ?4",
-		              &s);
+		err = prepare(
+		        d,
+		        "DELETE FROM drop_mark WHERE process_id = ?1 AND exec_id = ?2 AND seq "
+		        "= ?3 AND call_id = ?4",
+		        &s);
 	if (!err)
 		err = wt_store_check(d->run, wt_db_run(s, "iiii", mark->process_id, mark->exec_id,
 		                                       mark->seq, mark->call_id));
@@ -366,10 +369,11 @@ static int drop_of_mark(struct drop *d, const struct mark *mark)
 static int next_mark(struct drop *d, int64_t process_id, struct mark *ret)
 {
 	sqlite3_stmt *s;
-	int err = prepare(d,
-	                  "SELECT process_id, exec_id, seq, call_id FROM drop_mark WHERE process_id "
-	                  "> ?1 ORDER BY process_id, exec_id, seq LIMIT 1",
-	                  &s),
+	int err = prepare(
+	            d,
+	            "SELECT process_id, exec_id, seq, call_id FROM drop_mark WHERE process_id "
+	            "> ?1 ORDER BY process_id, exec_id, seq LIMIT 1",
+	            &s),
 	    code = SQLITE_OK;
 
 	if (err)

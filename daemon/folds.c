@@ -120,8 +120,8 @@ static int add_device(struct wt_run *run, int64_t device_id)
 	}
 	device->device_id = device_id;
 	/* Of what is before kernels are missing. */
-	device->until_ns = wt_db_int(run->db,
-	                             "SELECT max(last_ns) FROM dropped WHERE kind = 1", INT64_MIN);
+	device->until_ns =
+	        wt_db_int(run->db, "SELECT max(last_ns) FROM dropped WHERE kind = 1", INT64_MIN);
 	*at = device; /* last: in the order of their ids */
 	return 0;
 }

@@ -142,10 +142,7 @@ int wt_keep_rows_parse(const char *text, struct wt_keep *ret_keep, char error[WT
 	(void)wt_keep_parse(WT_KEEP_ROWS_DEFAULT, ret_keep, error);
 	if (!text[0])
 		return 0;
-	snprintf(error, WT_DB_ERROR_BYTES,
-	         "\"%.60s\" is no size (8GiB), no age (12h), no two of them with a comma, and not "
-	         "all",
-	         text);
+	snprintf(error, WT_DB_ERROR_BYTES, "\"%.60s\" is not " WT_KEEP_ROWS_FORM, text);
 	return -EINVAL;
 }
 

@@ -35,6 +35,7 @@ int wt_keep_parse(const char *text, struct wt_keep *keep, char error[WT_DB_ERROR
  * the default.
  */
 #define WT_KEEP_ROWS_DEFAULT "8GiB"
+#define WT_KEEP_ROWS_FORM "a size (2GiB), an age (12h), both with a comma, or all"
 int wt_keep_rows_parse(const char *text, struct wt_keep *ret_keep, char error[WT_DB_ERROR_BYTES]);
 
 /* A time with its unit, as above ("90s", "1.5h"). 0 or -EINVAL. */

@@ -102,7 +102,8 @@ struct wt_segment_header {
 	uint64_t
 	        sample_interval_ns; /* application: what WAVETAP_SAMPLE asks for, or WT_SAMPLE_AUTO;
 	                              * 0 = nothing. Sampler: the interval that it began with */
-	char keep_rows[WT_KEEP_ROWS_BYTES]; /* WAVETAP_KEEP_ROWS; "" = not set, as in headers that end
+	char keep_rows
+	        [WT_KEEP_ROWS_BYTES]; /* WAVETAP_KEEP_ROWS; "" = not set, as in headers that end
 	                                     * before it; "?" = it had no room */
 };
 
