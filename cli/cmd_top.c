@@ -10,14 +10,14 @@
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/kernel_name.h"
-#include "cli/ledger.h"
 #include "cli/report.h"
-#include "cli/report_key.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
 #include "cli/top_columns.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
+#include "cli/watch_options.h"
+#include "cli/watch_top.h"
 
 #define DEFAULT_LIMIT 20
 
@@ -27,6 +27,8 @@ struct top_values {
 	int64_t limit;
 	bool has_full_names, is_json, is_csv;
 	struct wt_select_words select;
+	bool is_watched, has_no_colour;
+	const char *interval;
 };
 
 /* Indices are enum wt_report_by. */
@@ -69,10 +71,11 @@ static const struct wt_option top_options[] = {
         {"columns", 'c', WT_OPTION_TEXT, "LIST", offsetof(struct top_values, columns), NULL,
          "columns to show, with commas; \"help\" lists them"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct top_values, limit), NULL,
-         "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+         "rows, 0 for all (default: 20; in JSON and CSV all)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, has_full_names), NULL,
          "whole kernel names"},
         WT_SELECT_OPTIONS(struct top_values, select),
+        WT_WATCH_OPTIONS(struct top_values, is_watched, interval, has_no_colour),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_csv), NULL, "rows as CSV"},
@@ -83,6 +86,8 @@ static const struct wt_option top_options[] = {
 
 static int check_values(const struct top_values *values)
 {
+	if (values->is_watched && (values->is_json || values->is_csv))
+		return wt_cli_usage_error("top", "--watch is for people: not with --json or --csv");
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("top", "--json and --csv exclude each other");
 	if (values->columns && (values->is_json || values->is_csv))
@@ -168,15 +173,6 @@ static int print_report(const struct top_values *values, const struct wt_run_fil
 	return code;
 }
 
-/* Can sums answer, if rows of the run are missing? */
-static bool takes_sums(const struct wt_report_query *query, const struct wt_run_file *run)
-{
-	if (query->latency == WT_REPORT_NEEDED || query->select->words.range ||
-	    wt_report_key_is_of_launches(query->group))
-		return false;
-	return query->gaps != WT_REPORT_NEEDED || wt_ledger_has_sums(run->db);
-}
-
 static int top_of(const struct top_values *values, struct wt_select *select,
                   const struct wt_run_file *run)
 {
@@ -192,7 +188,7 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	int code, rc;
 
 	wt_top_needs(&style, &query.gaps, &query.latency);
-	select->takes_sums = takes_sums(&query, run);
+	select->takes_sums = wt_report_takes_sums(run->db, &query);
 	code = wt_select_apply(select, run);
 	if (code)
 		return code;
@@ -224,11 +220,32 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	return code;
 }
 
+/* The whole screen; what is wrong with the options is known already. */
+static int watch(const struct top_values *values, int64_t interval_ns)
+{
+	const struct wt_watch_options options = {
+	        .run = values->run,
+	        .columns = values->columns,
+	        .by = (enum wt_report_by)values->by,
+	        .group = (enum wt_report_group)values->group,
+	        .limit = values->limit,
+	        .interval_ns = interval_ns,
+	        .has_full_names = values->has_full_names,
+	        .has_no_colour = values->has_no_colour,
+	        .select = values->select,
+	        .by_choices = by_choices,
+	        .group_choices = group_choices,
+	};
+
+	return wt_watch_top(&options);
+}
+
 static int run_top(void *opaque, int operand_count, char **operands)
 {
 	const struct top_values *values = opaque;
 	struct wt_select select;
 	struct wt_run_file run;
+	int64_t interval_ns;
 	int code = check_values(values);
 
 	(void)operand_count;
@@ -249,6 +266,13 @@ static int run_top(void *opaque, int operand_count, char **operands)
 			code = WT_EXIT_USAGE;
 	}
 	if (!code)
+		code = wt_watch_parse("top", values->is_watched, values->interval,
+		                      values->has_no_colour, &interval_ns);
+	if (!code && values->is_watched) {
+		wt_select_fini(&select);
+		return watch(values, interval_ns);
+	}
+	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
 		code = top_of(values, &select, &run);
@@ -261,13 +285,10 @@ static int run_top(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_top = {
         .name = "top",
         .summary = "which kernels leave SMs idle",
-        .details =
-                "Ranks the kernels of a run by the SM-time that their launches left idle: SMs\n"
-                "that never got a block (underfill), SMs that waited for a partial last wave, "
-                "and,\n"
-                "where the run has measured it, for unequal blocks (straggle), launch and drain\n"
-                "(ramp). LOST, UNDER, WAVE, STRAG and TIME are times of the whole GPU:\n"
-                "SM-time / SMs. Numbers with a ~ are the model's alone.\n",
+        .details = "LOST, UNDER, WAVE, STRAG, RAMP and TIME are times of the whole GPU: "
+                   "SM-time by SMs. ~ marks what the model alone says.",
+        .example = "wavetap top --by tail-idle",
+        .minor = "full-names interval no-color",
         .options = top_options,
         .values_bytes = sizeof(struct top_values),
         .run = run_top,

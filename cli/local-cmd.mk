@@ -1,12 +1,15 @@
 # cli/local-cmd.mk: the wavetap program and its tests.
 bin_PROGRAMS += wavetap
 wavetap_SOURCES = \
+	cli/anonymise.c cli/anonymise.h \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
+	cli/help.c cli/help.h \
 	cli/busy.c cli/busy.h \
 	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/complete.c cli/complete.h \
+	cli/content_hash.c cli/content_hash.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/expand_rows.c cli/expand_rows.h \
@@ -33,6 +36,7 @@ wavetap_SOURCES = \
 	cli/cost.c cli/cost.h cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
+	cli/run_summary.c cli/run_summary.h cli/summary_cells.c cli/summary_cells.h cli/cmd_history.c \
 	cli/select.c cli/select.h cli/select_apply.c \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
@@ -53,6 +57,7 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
+	cli/story.c cli/story.h cli/story_text.c \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/json_run.c cli/json_run.h \
 	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
@@ -67,6 +72,11 @@ wavetap_SOURCES = \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
+	cli/html/html.c cli/html/html.h cli/html/kernel_plots.c cli/html/load.c cli/html/page.c \
+	cli/html/part_details.c cli/html/part_facts.c cli/html/part_findings.c cli/html/part_gaps.c \
+	cli/html/part_heat.c cli/html/part_kernels.c cli/html/part_ledger.c cli/html/part_losses.c \
+	cli/html/part_steps.c cli/html/part_timeline.c cli/html/report.h \
+	cli/html/sha256.c cli/html/sha256.h \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
 	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
@@ -88,7 +98,30 @@ wavetap_SOURCES = \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
 	cli/cmd_top.c \
-	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
+	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
+	cli/watch_text.c cli/watch_text.h cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+if WT_NCURSES
+wavetap_SOURCES += cli/screen.c
+else
+wavetap_SOURCES += cli/screen_none.c
+endif
+nodist_wavetap_SOURCES = cli/html/assets.c
+
+# What an HTML report is made of beside its figures, as C strings.
+html_assets = cli/html/report.css cli/html/report.js cli/html/reading.html
+EXTRA_DIST += $(html_assets)
+cli/html/assets.c: $(html_assets)
+	$(AM_V_GEN)$(MKDIR_P) cli/html && { \
+	echo '/* Generated from report.css, report.js and reading.html. */'; \
+	echo '#include "cli/html/report.h"'; \
+	for each in css:report.css js:report.js reading:reading.html; do \
+	echo "const char wt_html_$${each%%:*}[] ="; \
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$(srcdir)/cli/html/$${each#*:}" || exit 1; \
+	echo ';'; \
+	done; } >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += cli/html/assets.c cli/html/assets.c.tmp
+
 # Shells find them there by their names. They ask `wavetap --complete`, so that nothing in them follows the
 # table of commands.
 bashcompletiondir = $(datadir)/bash-completion/completions
@@ -98,8 +131,8 @@ dist_zshcompletion_DATA = cli/completion/_wavetap
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
 dist_fishcompletion_DATA = cli/completion/wavetap.fish
 
-wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
+wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
+wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
@@ -108,6 +141,12 @@ TESTS += tests/unit/test_json.sh tests/unit/test_names.sh
 EXTRA_DIST += tests/unit/test_json.sh tests/unit/test_names.sh
 check_PROGRAMS += tests/unit/json_schema
 tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
+
+# HTML reports.
+check_PROGRAMS += tests/unit/html_check tests/unit/test_sha256
+TESTS += tests/unit/test_sha256
+tests_unit_html_check_SOURCES = tests/unit/html_check.c
+tests_unit_test_sha256_SOURCES = tests/unit/test_sha256.c cli/html/sha256.c cli/html/sha256.h tests/tap.h
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
@@ -120,8 +159,8 @@ tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli
 
 check_PROGRAMS += tests/unit/wide_lines
 tests_unit_wide_lines_SOURCES = tests/unit/wide_lines.c
-TESTS += tests/unit/test_width.sh tests/unit/test_completion.sh
-EXTRA_DIST += tests/unit/test_width.sh tests/unit/test_completion.sh
+TESTS += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
+EXTRA_DIST += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
@@ -137,5 +176,9 @@ TESTS += tests/unit/test_measured_readers.sh
 EXTRA_DIST += tests/unit/test_measured_readers.sh tests/unit/measured.sql
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
-TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
-EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+TESTS += tests/unit/test_watch_screen.sh
+EXTRA_DIST += tests/unit/test_watch_screen.sh
+TESTS += tests/unit/test_exchange.sh
+EXTRA_DIST += tests/unit/test_exchange.sh

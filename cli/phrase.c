@@ -8,13 +8,14 @@
 #include "cli/phrase.h"
 #include "cli/wrap.h"
 
-#define CONTINUED_COLUMNS 2 /* where a line goes on after a break */
+#define CONTINUED_COLUMNS 2
 
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal)
 {
 	line->out = out;
 	line->terminal = *terminal;
 	line->used_columns = 0;
+	line->indent_columns = CONTINUED_COLUMNS;
 }
 
 /* Escaped, malloc'd; NULL when out of memory: the numbers matter more than a remark. */
@@ -48,6 +49,22 @@ static void add_words(struct wt_phrase *line, char *words, unsigned indent_colum
 	}
 }
 
+/* As it is: behind what there is, or in a line of its own. */
+static void put_whole(struct wt_phrase *line, const char *safe, size_t width, size_t gap)
+{
+	size_t limit = line->terminal.width_columns;
+
+	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
+		fprintf(line->out, "\n%*s", (int)line->indent_columns, "");
+		line->used_columns = line->indent_columns;
+	} else {
+		fprintf(line->out, "%*s", (int)gap, "");
+		line->used_columns += gap;
+	}
+	fputs(safe, line->out);
+	line->used_columns += width;
+}
+
 /* A whole one, or its words if no line has room for it. */
 static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
 {
@@ -56,19 +73,11 @@ static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
 	if (!line->used_columns)
 		gap = 0;
 	if (limit && line->used_columns + gap + width > limit &&
-	    CONTINUED_COLUMNS + width > limit) {
-		add_words(line, safe, CONTINUED_COLUMNS);
+	    line->indent_columns + width > limit) {
+		add_words(line, safe, line->indent_columns);
 		return;
 	}
-	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
-		fprintf(line->out, "\n%*s", CONTINUED_COLUMNS, "");
-		line->used_columns = CONTINUED_COLUMNS;
-	} else {
-		fprintf(line->out, "%*s", (int)gap, "");
-		line->used_columns += gap;
-	}
-	fputs(safe, line->out);
-	line->used_columns += width;
+	put_whole(line, safe, width, gap);
 }
 
 static void add_behind(struct wt_phrase *line, size_t gap, const char *format, va_list ap)
@@ -108,6 +117,19 @@ void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char
 	va_end(ap);
 	if (safe)
 		add_words(line, safe, indent_columns);
+	free(safe);
+}
+
+void wt_phrase_command(struct wt_phrase *line, const char *format, ...)
+{
+	char *safe;
+	va_list ap;
+
+	va_start(ap, format);
+	safe = make_text(line, format, ap);
+	va_end(ap);
+	if (safe)
+		put_whole(line, safe, wt_text_width(safe), line->used_columns ? 2 : 0);
 	free(safe);
 }
 

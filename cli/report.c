@@ -288,6 +288,12 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return 0;
 }
 
+void wt_report_sort(struct wt_report *report, enum wt_report_by by)
+{
+	if (report->row_count)
+		qsort_r(report->rows, report->row_count, sizeof(*report->rows), compare_rows, &by);
+}
+
 /* Names for people. Short ones are made together, so that different kernels look different. */
 static int name_rows(struct wt_report *report, bool has_full_names)
 {
@@ -461,7 +467,6 @@ static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
 
 static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
 {
-	enum wt_report_by by = query->by;
 	int rc = load_rows_with_keys(db, query, report);
 
 	if (!rc)
@@ -477,8 +482,7 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 	for (size_t i = 0; i < report->row_count; i++)
 		finish_row(&report->rows[i]);
 	finish_row(&report->total);
-	if (report->row_count)
-		qsort_r(report->rows, report->row_count, sizeof(*report->rows), compare_rows, &by);
+	wt_report_sort(report, query->by);
 	return name_rows(report, query->has_full_names);
 }
 
@@ -496,6 +500,14 @@ static int load_at_once(sqlite3 *db, const struct wt_report_query *query, struct
 		snprintf(report->problem, sizeof(report->problem), "%s", wt_report_problem(db));
 	sqlite3_exec(db, "RELEASE report", NULL, NULL, NULL);
 	return rc;
+}
+
+bool wt_report_takes_sums(sqlite3 *db, const struct wt_report_query *query)
+{
+	if (query->latency == WT_REPORT_NEEDED || (query->select && query->select->words.range) ||
+	    wt_report_key_is_of_launches(query->group))
+		return false;
+	return query->gaps != WT_REPORT_NEEDED || wt_ledger_has_sums(db);
 }
 
 int wt_report_load(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
