@@ -1,6 +1,7 @@
 # analysis/local.mk: numbers from records. Programs that link it need -lm.
 noinst_LIBRARIES += libwtanalysis.a
 libwtanalysis_a_SOURCES = \
+	analysis/align.c analysis/align.h \
 	analysis/cost.c analysis/cost.h analysis/derive.c analysis/derive.h \
 	analysis/link.c analysis/link.h analysis/link_calls.c \
 	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \

@@ -133,9 +133,8 @@ static void print_trend(struct wt_phrase *line, const struct wt_text_terminal *t
 		double value = get(&history->runs[i]);
 		double height = greatest > least ? (value - least) / (greatest - least) : 0.5;
 		/* The least shows, too: nothing is where nothing is known. */
-		const char *cell = isnan(value) ? "."
-		                                : wt_plot_level(0.1 + 0.9 * height,
-		                                                terminal->is_utf8);
+		const char *cell =
+		        isnan(value) ? "." : wt_plot_level(0.1 + 0.9 * height, terminal->is_utf8);
 
 		used += (size_t)snprintf(cells + used, sizeof(cells) - used, "%s", cell);
 	}
