@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/copy_db.h"
 #include "cli/expand_rows.h"
+#include "cli/html/report.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/out_file.h"
@@ -21,7 +22,14 @@
 #include "cli/run_file.h"
 #include "cli/select.h"
 
-enum export_format { FORMAT_BY_NAME, FORMAT_SQLITE, FORMAT_CSV, FORMAT_JSON };
+enum export_format {
+	FORMAT_BY_NAME,
+	FORMAT_SQLITE,
+	FORMAT_CSV,
+	FORMAT_JSON,
+	FORMAT_PERFETTO, /* missing yet */
+	FORMAT_HTML,
+};
 
 struct export_values {
 	const char *run, *output;
@@ -34,19 +42,19 @@ struct export_values {
 
 /* Indices are enum export_format. */
 static const struct wt_choice format_choices[] = {
-        {"auto", "by the end of FILE: .db .sqlite .csv .json (default)", 0},
+        {"auto", "by the end of FILE: .db .sqlite .csv .json .html (default)", 0},
         {"sqlite", "the run file with plain rows, for any SQLite reader", 0},
         {"csv", "one line per kernel that ran (view launch)", 0},
         {"json", "the same as JSON", 0},
         {"perfetto", NULL, 1},
-        {"html", NULL, 1},
+        {"html", "a report of the run as one page, for any browser", 0},
         {"openmetrics", NULL, 1},
         {0},
 };
 
 static const struct wt_option export_options[] = {
         {"output", 'o', WT_OPTION_TEXT, "FILE", offsetof(struct export_values, output), NULL,
-         "where to; - is stdout (csv and json)"},
+         "where to; - is stdout (not sqlite)"},
         {"format", 'f', WT_OPTION_CHOICE, "FORMAT", offsetof(struct export_values, format),
          format_choices, "what to write"},
         {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_forced), NULL,
@@ -59,6 +67,8 @@ static const struct wt_option export_options[] = {
         {"hash-key", 0, WT_OPTION_TEXT, "TEXT", offsetof(struct export_values, hash_key), NULL,
          "the same TEXT gives the same hashes (default: one drawn at random)"},
         WT_SELECT_OPTIONS(struct export_values, select),
+        {"all", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, select.is_all), NULL,
+         "html: the whole run (default: its steady steps, if steps are found)"},
         WT_RUN_OPTION(struct export_values, run),
         {0},
 };
@@ -80,6 +90,8 @@ static enum export_format format_of(const struct export_values *values)
 		return FORMAT_CSV;
 	if (ends_in(values->output, ".json"))
 		return FORMAT_JSON;
+	if (ends_in(values->output, ".html") || ends_in(values->output, ".htm"))
+		return FORMAT_HTML;
 	if (ends_in(values->output, ".db") || ends_in(values->output, ".sqlite"))
 		return FORMAT_SQLITE;
 	return FORMAT_BY_NAME;
@@ -140,6 +152,7 @@ static void put_json_row(struct wt_json *json, sqlite3_stmt *s)
 /* What all steps of one export share. */
 struct export
 {
+	const struct wt_html_report *report; /* html; then the others are not set */
 	const struct export_values *values;
 	const struct wt_run_file *run;
 	const struct wt_select *select;
@@ -251,6 +264,27 @@ static int export_sqlite(struct export *export, const char *path)
 	return code;
 }
 
+/* ---- a report */
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_report(const struct export *export, const char *path)
+{
+	FILE *out = path ? fopen(path, "we") : stdout;
+	int rc = out ? wt_html_write(out, export->report) : -errno;
+
+	errno = 0;
+	if (out && !rc && (fflush(out) || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	if (out && path && fclose(out) && !rc)
+		rc = -errno;
+	if (!path)
+		return wt_cli_output_result(rc);
+	if (!rc)
+		return WT_EXIT_FINE;
+	wt_cli_error("%s: %s", path, strerror(-rc));
+	return WT_EXIT_FAILED;
+}
+
 static int export_to_file(struct export *export)
 {
 	const struct export_values *values = export->values;
@@ -266,8 +300,12 @@ static int export_to_file(struct export *export)
 		wt_cli_error("%s: %s", values->output, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	code = export->format == FORMAT_SQLITE ? export_sqlite(export, file.temporary)
-	                                       : export_rows(export, file.temporary);
+	if (export->format == FORMAT_HTML)
+		code = export_report(export, file.temporary);
+	else if (export->format == FORMAT_SQLITE)
+		code = export_sqlite(export, file.temporary);
+	else
+		code = export_rows(export, file.temporary);
 	if (code) {
 		wt_out_file_abort(&file);
 		return code;
@@ -323,6 +361,25 @@ static int check_values(const struct export_values *values)
 	return WT_EXIT_FINE;
 }
 
+/* Its parts select for themselves: some are of whole devices. */
+static int run_report(const struct export_values *values)
+{
+	const struct wt_html_request request = {values->run, &values->select};
+	struct wt_html_report *report = calloc(1, sizeof(*report));
+	struct export export = {.values = values, .format = FORMAT_HTML, .report = report};
+	int code;
+
+	if (!report)
+		return wt_cli_output_result(-ENOMEM);
+	code = wt_html_load(&request, report);
+	if (!code)
+		code = !strcmp(values->output, "-") ? export_report(&export, NULL)
+		                                    : export_to_file(&export);
+	wt_html_unload(report);
+	free(report);
+	return code;
+}
+
 static int run_export(void *opaque, int operand_count, char **operands)
 {
 	const struct export_values *values = opaque;
@@ -336,11 +393,13 @@ static int run_export(void *opaque, int operand_count, char **operands)
 	if (code)
 		return code;
 	export.format = format_of(values);
+	if (export.format == FORMAT_HTML)
+		return run_report(values);
 	code = wt_select_parse("export", &values->select, &select);
 	/* Its sums and counts of losses would not fit a part of the rows. */
 	if (!code && export.format == FORMAT_SQLITE && wt_select_is_given(&select))
 		code = wt_cli_usage_error("export", "sqlite is the whole run: selections are for "
-		                                    "csv and json");
+		                                    "csv, json and html");
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
@@ -355,7 +414,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 
 const struct wt_command wt_cmd_export = {
         .name = "export",
-        .summary = "write a run as SQLite, CSV or JSON",
+        .summary = "write a run as SQLite, CSV, JSON or an HTML report",
         .options = export_options,
         .values_bytes = sizeof(struct export_values),
         .run = run_export,

@@ -56,6 +56,7 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
+	cli/story.c cli/story.h cli/story_text.c \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/json_run.c cli/json_run.h \
 	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
@@ -70,6 +71,11 @@ wavetap_SOURCES = \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
+	cli/html/html.c cli/html/html.h cli/html/kernel_plots.c cli/html/load.c cli/html/page.c \
+	cli/html/part_details.c cli/html/part_facts.c cli/html/part_findings.c cli/html/part_gaps.c \
+	cli/html/part_heat.c cli/html/part_kernels.c cli/html/part_ledger.c cli/html/part_losses.c \
+	cli/html/part_steps.c cli/html/part_timeline.c cli/html/report.h \
+	cli/html/sha256.c cli/html/sha256.h \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
 	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
@@ -91,7 +97,30 @@ wavetap_SOURCES = \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
 	cli/cmd_top.c \
-	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
+	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
+	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+if WT_NCURSES
+wavetap_SOURCES += cli/screen.c
+else
+wavetap_SOURCES += cli/screen_none.c
+endif
+nodist_wavetap_SOURCES = cli/html/assets.c
+
+# What an HTML report is made of beside its figures, as C strings.
+html_assets = cli/html/report.css cli/html/report.js cli/html/reading.html
+EXTRA_DIST += $(html_assets)
+cli/html/assets.c: $(html_assets)
+	$(AM_V_GEN)$(MKDIR_P) cli/html && { \
+	echo '/* Generated from report.css, report.js and reading.html. */'; \
+	echo '#include "cli/html/report.h"'; \
+	for each in css:report.css js:report.js reading:reading.html; do \
+	echo "const char wt_html_$${each%%:*}[] ="; \
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$(srcdir)/cli/html/$${each#*:}" || exit 1; \
+	echo ';'; \
+	done; } >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += cli/html/assets.c cli/html/assets.c.tmp
+
 # Shells find them there by their names. They ask `wavetap --complete`, so that nothing in them follows the
 # table of commands.
 bashcompletiondir = $(datadir)/bash-completion/completions
@@ -101,8 +130,8 @@ dist_zshcompletion_DATA = cli/completion/_wavetap
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
 dist_fishcompletion_DATA = cli/completion/wavetap.fish
 
-wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
+wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
+wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh

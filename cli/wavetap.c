@@ -33,12 +33,28 @@ static const struct wt_command *const commands[] = {
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
+/* Where messages go instead of stderr, or NULL. */
+static char *diverted;
+static size_t diverted_bytes;
+
+void wt_cli_divert_errors(char *text, size_t text_bytes)
+{
+	diverted = text;
+	diverted_bytes = text_bytes;
+	if (text)
+		text[0] = '\0';
+}
+
 static void print_error(const char *format, va_list ap)
 {
 	struct wt_text_terminal terminal;
 	char *text = NULL;
 	char *safe = NULL;
 
+	if (diverted) {
+		vsnprintf(diverted, diverted_bytes, format, ap);
+		return;
+	}
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	if (vasprintf(&text, format, ap) >= 0)
 		safe = wt_text_escape(text, terminal.is_utf8);
@@ -69,6 +85,8 @@ int wt_cli_usage_error(const char *command, const char *format, ...)
 	va_start(ap, format);
 	print_error(format, ap);
 	va_end(ap);
+	if (diverted)
+		return WT_EXIT_USAGE;
 	if (command)
 		fprintf(stderr, "try: wavetap help %s\n", command);
 	else
