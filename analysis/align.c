@@ -274,6 +274,9 @@ static void judge(const struct wt_align_run *reference, const struct wt_align_ru
 		align->reason = "their collectives are not at the same time: of several groups?";
 	else
 		align->limit_ns = llround(fmin(bounds.limit_ns, 9e18));
+	/* What can't be is no error. */
+	if (align->limit_ns >= 0 && align->limit_ns < align->error_ns)
+		align->error_ns = align->limit_ns;
 }
 
 int wt_align_find(const struct wt_align_run *reference, const struct wt_align_run *other,

@@ -8,7 +8,7 @@
  *   time by the reference = t + offset + drift x (t - middle)
  *
  * A line of three medians first; then least squares over what lies near it. Drift that is within twice its own error is none.
- * error_ns is what 95 of 100 ends are off by, at least CUPTI's microsecond, and what the line itself is unsure of at
+ * error_ns is what 95 of 100 ends are off by, at least the two microseconds that CUPTI's conversions may be off, and what the line itself is unsure of at
  * the ends of the run. What is the same in all collectives (one rank always leaves later) no residual shows: but nobody
  * can leave before the last has come, and that bounds it: limit_ns.
  *
@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define WT_ALIGN_EVENTS_MIN 4
-#define WT_ALIGN_ERROR_LEAST_NS 1000 /* what CUPTI's conversion may be off */
+#define WT_ALIGN_ERROR_LEAST_NS 2000 /* what CUPTI's conversions of two devices may be off */
 #define WT_ALIGN_APART_PERCENT_MAX 1
 
 /* A collective of one rank, or (is_instant) a launch: start and end are the same. By time. */

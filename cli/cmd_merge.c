@@ -20,6 +20,8 @@
 #include "config.h"
 #include "daemon/rederive.h"
 
+#define DEVICES_PACKED_MAX 16 /* with more rows are not packed */
+
 enum align_by { ALIGN_AUTO, ALIGN_COLLECTIVES, ALIGN_LAUNCHES, ALIGN_NONE };
 
 static const struct wt_choice align_choices[] = {
@@ -320,6 +322,20 @@ static int derive(sqlite3 *out, char error[WT_DB_ERROR_BYTES])
 	return rc;
 }
 
+/*
+ * Deriving and reports go device by device and process by process: of many, each must find its rows without
+ * reading those of all. Then rows stay plain, with these.
+ */
+static const char index_sql[] =
+        "DROP TABLE chunk;"
+        "CREATE TEMP TABLE chunk (chunk_id INTEGER PRIMARY KEY, kind INTEGER, process_id INTEGER,"
+        " device_id INTEGER, first_id INTEGER, last_id INTEGER, row_count INTEGER, start_ns INTEGER,"
+        " end_ns INTEGER, configs BLOB, data BLOB);"
+        "CREATE INDEX merge_config_device ON config (device_id);"
+        "CREATE INDEX merge_exec_config ON kernel_exec (config_id);"
+        "CREATE INDEX merge_exec_process ON kernel_exec (process_id);"
+        "ANALYZE";
+
 static int copy_all(struct wt_merge *merge, sqlite3 *out)
 {
 	struct wt_merge_copy *copy = NULL;
@@ -339,6 +355,7 @@ static int copy_all(struct wt_merge *merge, sqlite3 *out)
 static int write_into(const struct merge_values *values, struct wt_merge *merge, sqlite3 *out)
 {
 	char error[WT_DB_ERROR_BYTES] = "";
+	bool are_many = false;
 	int code = sqlite3_exec(out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? WT_EXIT_FINE
 	                                                                    : WT_EXIT_FAILED;
 	int rc = 0;
@@ -349,11 +366,20 @@ static int write_into(const struct merge_values *values, struct wt_merge *merge,
 		return code;
 	if (put_facts(values, merge, out) || put_sources(merge, out) || put_tags(merge, out))
 		rc = -EIO;
+	if (!rc && wt_db_int(out, "SELECT count(*) FROM gpu", 0) > DEVICES_PACKED_MAX) {
+		are_many = true;
+		if (sqlite3_exec(out, index_sql, NULL, NULL, NULL) != SQLITE_OK)
+			rc = -EIO;
+	}
 	if (!rc)
 		rc = derive(out, error);
+	if (!rc && are_many &&
+	    (sqlite3_exec(out, "DROP TABLE temp.chunk", NULL, NULL, NULL) != SQLITE_OK ||
+	     sqlite3_exec(out, wt_schema_added_sql, NULL, NULL, NULL) != SQLITE_OK))
+		rc = -EIO;
 	if (!rc && sqlite3_exec(out, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		rc = -EIO;
-	if (!rc)
+	if (!rc && !are_many)
 		rc = wt_pack_file(out, error);
 	if (rc)
 		wt_cli_error("%s: %s", values->output, error[0] ? error : sqlite3_errmsg(out));
