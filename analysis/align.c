@@ -262,8 +262,8 @@ static void judge(const struct wt_align_run *reference, const struct wt_align_ru
 	align->offset_ns = llround(fit->line.offset_ns);
 	align->drift = fit->line.drift;
 	align->events = (int64_t)overlap->count;
-	align->error_ns = llround(fmax(fit->error_ns, WT_ALIGN_ERROR_LEAST_NS) +
-	                          fit->drift_error * half_ns);
+	align->error_ns =
+	        llround(fmax(fit->error_ns, WT_ALIGN_ERROR_LEAST_NS) + fit->drift_error * half_ns);
 	align->limit_ns = -1;
 	if ((double)fit->inliers < INLIERS_LEAST * (double)overlap->count)
 		align->reason = "the ends of their collectives lie on no line: was a clock set?";
@@ -300,8 +300,8 @@ int wt_align_find(const struct wt_align_run *reference, const struct wt_align_ru
 		free(scratch);
 		return -ENOMEM;
 	}
-	ret_align->middle_ns = other->events[0].end_ns / 2 +
-	                       other->events[other->count - 1].end_ns / 2;
+	ret_align->middle_ns =
+	        other->events[0].end_ns / 2 + other->events[other->count - 1].end_ns / 2;
 	ret_align->reason = choose_shift(reference, other, ret_align->middle_ns, pairs, scratch,
 	                                 &ret_align->shift);
 	if (!ret_align->reason) {

@@ -133,8 +133,8 @@ static int read_sources(const struct merge_values *values, struct wt_merge *merg
 	}
 	free(runs);
 	if (!code && merge->count < 2) {
-		wt_cli_error("there is nothing to merge: %s", merge->count ? "only one run has kernels"
-		                                                          : "no run has kernels");
+		wt_cli_error("there is nothing to merge: %s",
+		             merge->count ? "only one run has kernels" : "no run has kernels");
 		code = WT_EXIT_NO_DATA;
 	}
 	return code;
@@ -149,8 +149,7 @@ static int align(const struct merge_values *values, struct wt_merge *merge)
 	if (values->align == ALIGN_NONE) {
 		for (size_t i = 0; i < merge->count; i++) {
 			merge->sources[i].clock = WT_MERGE_AS_IT_WAS;
-			merge->sources[i].align =
-			        (struct wt_align){.error_ns = -1, .limit_ns = -1};
+			merge->sources[i].align = (struct wt_align){.error_ns = -1, .limit_ns = -1};
 		}
 		return WT_EXIT_FINE;
 	}
@@ -164,17 +163,18 @@ static int align(const struct merge_values *values, struct wt_merge *merge)
 		if (!source->align.reason)
 			continue;
 		if (!bad++)
-			wt_cli_error("the clock of %s can't be set beside that of %s by their %s: %s",
-			             source->info.path,
-			             merge->sources[merge->reference].info.path,
-			             source->is_by_launches ? "launches" : "collectives",
-			             source->align.reason);
+			wt_cli_error(
+			        "the clock of %s can't be set beside that of %s by their %s: %s",
+			        source->info.path, merge->sources[merge->reference].info.path,
+			        source->is_by_launches ? "launches" : "collectives",
+			        source->align.reason);
 	}
 	if (!bad)
 		return WT_EXIT_FINE;
-	wt_cli_error("%zu of %zu runs can't be aligned: nothing is written (--align none takes clocks "
-	             "as they are)",
-	             bad, merge->count);
+	wt_cli_error(
+	        "%zu of %zu runs can't be aligned: nothing is written (--align none takes clocks "
+	        "as they are)",
+	        bad, merge->count);
 	return WT_EXIT_NO_DATA;
 }
 
@@ -227,9 +227,9 @@ static int put_facts(const struct merge_values *values, const struct wt_merge *m
 	if (!rc)
 		rc = put_meta(out, "created_ns", text);
 	if (!rc)
-		rc = put_meta(out, "hostname",
-		              common(merge, offsetof(struct wt_db_run_file, hostname),
-		                     "several hosts"));
+		rc = put_meta(
+		        out, "hostname",
+		        common(merge, offsetof(struct wt_db_run_file, hostname), "several hosts"));
 	if (!rc)
 		rc = put_meta(out, "wavetap_version", PACKAGE_VERSION);
 	/* Raw samples stay behind; what was measured from them is here. */
@@ -256,8 +256,7 @@ static int put_sources(const struct wt_merge *merge, sqlite3 *out)
 		              source->last_process, wt_merge_clock_name(source->clock),
 		              a->offset_ns, a->middle_ns, a->drift,
 		              a->error_ns < 0 ? WT_DB_NULL : a->error_ns,
-		              a->limit_ns < 0 ? WT_DB_NULL : a->limit_ns,
-		              a->events) != SQLITE_DONE)
+		              a->limit_ns < 0 ? WT_DB_NULL : a->limit_ns, a->events) != SQLITE_DONE)
 			rc = -EIO;
 	}
 	sqlite3_finalize(s);
@@ -267,8 +266,7 @@ static int put_sources(const struct wt_merge *merge, sqlite3 *out)
 /* Tags on which all agree. */
 static int put_tags(const struct wt_merge *merge, sqlite3 *out)
 {
-	static const char add_sql[] =
-	        "INSERT INTO temp.tag_of SELECT ?1, ?2";
+	static const char add_sql[] = "INSERT INTO temp.tag_of SELECT ?1, ?2";
 	static const char sum_sql[] =
 	        "INSERT INTO tag SELECT key, min(value) FROM temp.tag_of GROUP BY key"
 	        " HAVING count(*) = ?1 AND min(value) = max(value)";
@@ -329,7 +327,8 @@ static int derive(sqlite3 *out, char error[WT_DB_ERROR_BYTES])
 static const char index_sql[] =
         "DROP TABLE chunk;"
         "CREATE TEMP TABLE chunk (chunk_id INTEGER PRIMARY KEY, kind INTEGER, process_id INTEGER,"
-        " device_id INTEGER, first_id INTEGER, last_id INTEGER, row_count INTEGER, start_ns INTEGER,"
+        " device_id INTEGER, first_id INTEGER, last_id INTEGER, row_count INTEGER, start_ns "
+        "INTEGER,"
         " end_ns INTEGER, configs BLOB, data BLOB);"
         "CREATE INDEX merge_config_device ON config (device_id);"
         "CREATE INDEX merge_exec_config ON kernel_exec (config_id);"
@@ -357,7 +356,7 @@ static int write_into(const struct merge_values *values, struct wt_merge *merge,
 	char error[WT_DB_ERROR_BYTES] = "";
 	bool are_many = false;
 	int code = sqlite3_exec(out, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? WT_EXIT_FINE
-	                                                                    : WT_EXIT_FAILED;
+	                                                                     : WT_EXIT_FAILED;
 	int rc = 0;
 
 	if (!code)
@@ -438,7 +437,10 @@ static void add_ns(struct wt_table *table, int64_t ns, bool is_signed)
 {
 	char number[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 1];
 
-	snprintf(text, sizeof(text), "%s%s", is_signed && ns > 0 ? "+" : ns < 0 ? "-" : "",
+	snprintf(text, sizeof(text), "%s%s",
+	         is_signed && ns > 0 ? "+"
+	         : ns < 0            ? "-"
+	                             : "",
 	         wt_text_ns(number, ns < 0 ? -ns : ns));
 	wt_table_add_int(table, ns, text);
 }
@@ -524,17 +526,19 @@ static void print_notes(const struct wt_merge *merge, const struct wt_text_termi
 		                 !strcmp(source->gpus, merge->sources[0].gpus);
 	}
 	if (merge->missing[0])
-		wt_phrase_line(stdout, terminal,
-		               "missing: rank %s. Who was late is not told: it may have been one of "
-		               "them",
-		               merge->missing);
+		wt_phrase_line(
+		        stdout, terminal,
+		        "missing: rank %s. Who was late is not told: it may have been one of "
+		        "them",
+		        merge->missing);
 	if (!are_gpus_alike)
 		wt_phrase_line(stdout, terminal,
 		               "not all have the same GPUs: times of ranks are not alike for that");
 	if (is_by_launches)
-		wt_phrase_line(stdout, terminal,
-		               "aligned on launches, as if the ranks ran in step: who always lags by "
-		               "the same does not show");
+		wt_phrase_line(
+		        stdout, terminal,
+		        "aligned on launches, as if the ranks ran in step: who always lags by "
+		        "the same does not show");
 }
 
 static int print_json(const struct wt_merge *merge, const struct wt_run_file *run,

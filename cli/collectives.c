@@ -21,8 +21,10 @@ struct loading {
 	struct config *configs;
 	size_t config_count;
 	struct wt_map config_at, member_at;
-	const char *clocks_reason; /* why times of its processes can't be set beside each other; NULL: they can */
-	const char *ranks_reason; /* why the last of those here need not have been the last; NULL: it was */
+	const char *
+	        clocks_reason; /* why times of its processes can't be set beside each other; NULL: they can */
+	const char *
+	        ranks_reason; /* why the last of those here need not have been the last; NULL: it was */
 };
 
 /* ---- reading */
@@ -116,8 +118,7 @@ static int identify(sqlite3 *db, struct loading *load)
 {
 	struct wt_collectives *collectives = load->collectives;
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db,
-	                           "SELECT process_id, pid, ifnull(rank, -1) FROM main.proc",
+	int rc = wt_report_prepare(db, "SELECT process_id, pid, ifnull(rank, -1) FROM main.proc",
 	                           &s);
 
 	if (rc)
@@ -144,8 +145,9 @@ static void judge_clocks(sqlite3 *db, struct loading *load)
 	struct wt_collectives *collectives = load->collectives;
 
 	if (wt_db_int(db, "SELECT count(DISTINCT hostname) FROM main.proc", 0) > 1)
-		load->clocks_reason = "they ran on several hosts, each with a clock of its own: wavetap "
-		                      "merge aligns them";
+		load->clocks_reason =
+		        "they ran on several hosts, each with a clock of its own: wavetap "
+		        "merge aligns them";
 	if (!wt_db_has_table(db, "merge_source") ||
 	    !wt_db_int(db, "SELECT count(*) FROM main.merge_source", 0))
 		return;
@@ -168,8 +170,9 @@ static void judge_ranks(sqlite3 *db, struct loading *load)
 	                          0);
 
 	if (size > 1 && ranks > 0 && ranks < size)
-		load->ranks_reason = "not all ranks of the job are in the run: the last to come may be "
-		                     "one of the others (wavetap merge)";
+		load->ranks_reason =
+		        "not all ranks of the job are in the run: the last to come may be "
+		        "one of the others (wavetap merge)";
 }
 
 /* Lateness within what clocks of several hosts may be off is nobody's. Waits are by collective. */

@@ -12,15 +12,16 @@
 const char *wt_merge_clock_name(enum wt_merge_clock clock)
 {
 	static const char *const names[] = {
-	        [WT_MERGE_REFERENCE] = "reference",     [WT_MERGE_COLLECTIVES] = "collectives",
-	        [WT_MERGE_LAUNCHES] = "launches",       [WT_MERGE_SAME_HOST] = "same host",
+	        [WT_MERGE_REFERENCE] = "reference", [WT_MERGE_COLLECTIVES] = "collectives",
+	        [WT_MERGE_LAUNCHES] = "launches",   [WT_MERGE_SAME_HOST] = "same host",
 	        [WT_MERGE_AS_IT_WAS] = "as it was",
 	};
 
 	return names[clock];
 }
 
-static const char far_apart[] = "their clocks would be more than a minute apart: runs of another time?";
+static const char far_apart[] =
+        "their clocks would be more than a minute apart: runs of another time?";
 
 static bool is_same_host(const struct wt_merge_source *a, const struct wt_merge_source *b)
 {
@@ -45,8 +46,8 @@ static bool agrees(const struct wt_merge_source *source, const struct wt_merge_s
 
 	if (source->align.reason)
 		return true;
-	differ_ns = wt_align_time(&source->align, middle_ns) -
-	            wt_align_time(&leader->align, middle_ns);
+	differ_ns =
+	        wt_align_time(&source->align, middle_ns) - wt_align_time(&leader->align, middle_ns);
 	if (differ_ns < 0)
 		differ_ns = -differ_ns;
 	/* Within what the line is sure of, or what no collective contradicts. */
@@ -83,8 +84,7 @@ int wt_merge_align(struct wt_merge *merge)
 		if (merge->sources[i].event_count > merge->sources[merge->reference].event_count)
 			merge->reference = i;
 	merge->sources[merge->reference].clock = WT_MERGE_REFERENCE;
-	merge->sources[merge->reference].align =
-	        (struct wt_align){.error_ns = 0, .limit_ns = 0};
+	merge->sources[merge->reference].align = (struct wt_align){.error_ns = 0, .limit_ns = 0};
 	for (size_t i = 0; i < merge->count && !rc; i++)
 		rc = align_one(merge, i);
 	/* Runs of one host have one clock: the reference's, or that of the first of them that is aligned. */

@@ -26,28 +26,36 @@ struct table {
 
 static const struct table tables[] = {
         {"proc", NULL,
-         "process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid, hostname, boot_id, executable,"
-         " command, rank, local_rank, world_size, created_ns, armed_ns, finished_ns, first_ns, last_ns,"
-         " state, capture, reason, reason_detail, reason_text, library_version, cupti_version, cupti_path,"
+         "process_id, uuid, pid, pid_namespace, ppid, start_ticks, uid, hostname, boot_id, "
+         "executable,"
+         " command, rank, local_rank, world_size, created_ns, armed_ns, finished_ns, first_ns, "
+         "last_ns,"
+         " state, capture, reason, reason_detail, reason_text, library_version, cupti_version, "
+         "cupti_path,"
          " driver_version, calls_pos, activity_pos, link_low_seq, launches_attempted,"
-         " graph_launches_attempted, launches_dropped, calls_dropped, kernels_seen, kernels_dropped_ring,"
-         " links_dropped_ring, other_dropped_ring, kernels_dropped_cupti, records_unknown, names_dropped,"
-         " entries_unknown, app_profiler_sessions, app_records_forwarded, flush_cpu_ns, cupti_callback_ns,"
+         " graph_launches_attempted, launches_dropped, calls_dropped, kernels_seen, "
+         "kernels_dropped_ring,"
+         " links_dropped_ring, other_dropped_ring, kernels_dropped_cupti, records_unknown, "
+         "names_dropped,"
+         " entries_unknown, app_profiler_sessions, app_records_forwarded, flush_cpu_ns, "
+         "cupti_callback_ns,"
          " cells_torn, cells_bad, cells_gap, launches_stored, launches_failed, launches_captured,"
          " launches_linked, launches_linked_by_order, launches_unobserved, launches_unlinked,"
-         " graph_launches_stored, graph_launches_failed, kernels_stored, kernels_graph, kernels_device,"
+         " graph_launches_stored, graph_launches_failed, kernels_stored, kernels_graph, "
+         "kernels_device,"
          " kernels_cupti_only, kernels_no_time",
          "p=============ttttt=============================================", false},
         {"process_gpu", NULL, "process_id, ordinal, device_id", "p=d", false},
         {"context", NULL,
-         "process_id, context_id, device_id, parent_context_id, sm_count, is_green", "p=d===",
-         false},
+         "process_id, context_id, device_id, parent_context_id, sm_count, is_green",
+         "p=d===", false},
         {"kernel_exec", "kernel_row",
          "exec_id, process_id, config_id, start_ns, end_ns, context_id, stream_id, correlation_id,"
          " graph_id, graph_node_id, launch_seq, link, underfill_sm_ns, wave_sm_ns, wave_max_sm_ns",
          "ipctt==========", false},
         {"launch_call", "launch_row",
-         "process_id, seq, entry_ns, return_ns, api, tid, thread32, stream, function, grid_x, grid_y,"
+         "process_id, seq, entry_ns, return_ns, api, tid, thread32, stream, function, grid_x, "
+         "grid_y,"
          " grid_z, block_x, block_y, block_z, dynamic_smem_bytes, result, flags",
          "p=tt==============", false},
         {"api_call", "call_row",
@@ -63,16 +71,16 @@ static const struct table tables[] = {
          "sync_id, process_id, type, start_ns, end_ns, context_id, stream_id, event_id,"
          " correlation_id",
          "ip=tt====", false},
-        {"overhead", NULL, "overhead_id, process_id, type, start_ns, end_ns, thread32", "ip=tt=",
-         false},
+        {"overhead", NULL, "overhead_id, process_id, type, start_ns, end_ns, thread32",
+         "ip=tt=", false},
         {"clock", NULL,
          "clock_id, process_id, realtime_ns, monotonic_ns, boot_ns, cupti_ns, bracket_ns",
          "ipt==t=", false},
         {"range_event", NULL,
-         "range_id, process_id, name_id, type, tid, end_tid, start_ns, end_ns, depth", "ipn===tt=",
-         false},
-        {"range_count", NULL,
-         "process_id, begun, recorded, dropped, early, untracked, unbalanced", "p======", false},
+         "range_id, process_id, name_id, type, tid, end_tid, start_ns, end_ns, depth",
+         "ipn===tt=", false},
+        {"range_count", NULL, "process_id, begun, recorded, dropped, early, untracked, unbalanced",
+         "p======", false},
         {"sampler", NULL,
          "sampler_id, uuid, device_id, pid, state, reason, interval_ns, first_ns, last_ns,"
          " samples_taken, samples_stored, samples_dropped, overflows, cpu_ns, activity_pos",
@@ -106,7 +114,8 @@ static const struct table tables[] = {
         {"own_cost", NULL,
          "process_id, launches_timed, launches_long, hook_p50_ns, hook_p99_ns, launches_timed_ns,"
          " calls_timed, calls_timed_ns, long_ns, start_ns, threads, thread_ns, cupti_callbacks,"
-         " app_callback_ns, cupti_bytes, bytes_written, budget_ppm, budget_state, budget_stepped_ns,"
+         " app_callback_ns, cupti_bytes, bytes_written, budget_ppm, budget_state, "
+         "budget_stepped_ns,"
          " budget_cost_ppm",
          "p=================t=", false},
         {"hook_time", NULL, "process_id, low_ns, high_ns, launches", "p===", false},
@@ -176,15 +185,19 @@ static const struct shared shared_gpu = {
         "gpu",
         "SELECT device_id, uuid, name, cc_major, cc_minor, sm_count, warp_size, max_threads_per_sm,"
         " max_blocks_per_sm, max_threads_per_block, regs_per_sm, regs_per_block, smem_per_sm_bytes,"
-        " smem_per_block_bytes, smem_per_block_optin_bytes, smem_reserved_per_block_bytes, l2_bytes,"
-        " clock_khz, mem_clock_khz, mem_bus_bits, mem_total_bytes, driver_version, pci FROM main.gpu",
+        " smem_per_block_bytes, smem_per_block_optin_bytes, smem_reserved_per_block_bytes, "
+        "l2_bytes,"
+        " clock_khz, mem_clock_khz, mem_bus_bits, mem_total_bytes, driver_version, pci FROM "
+        "main.gpu",
         "INSERT OR IGNORE INTO gpu (uuid, name, cc_major, cc_minor, sm_count, warp_size,"
-        " max_threads_per_sm, max_blocks_per_sm, max_threads_per_block, regs_per_sm, regs_per_block,"
+        " max_threads_per_sm, max_blocks_per_sm, max_threads_per_block, regs_per_sm, "
+        "regs_per_block,"
         " smem_per_sm_bytes, smem_per_block_bytes, smem_per_block_optin_bytes,"
         " smem_reserved_per_block_bytes, l2_bytes, clock_khz, mem_clock_khz, mem_bus_bits,"
         " mem_total_bytes, driver_version, pci)"
         " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-        "SELECT device_id FROM gpu WHERE uuid = ?1 AND name = ?2 AND cc_major = ?3 AND cc_minor = ?4"
+        "SELECT device_id FROM gpu WHERE uuid = ?1 AND name = ?2 AND cc_major = ?3 AND cc_minor = "
+        "?4"
         " AND sm_count = ?5",
         "======================",
         5,
@@ -211,9 +224,11 @@ static const struct shared shared_config = {
         "config",
         "SELECT config_id, kernel_id, device_id, grid_x, grid_y, grid_z, block_x, block_y, block_z,"
         " cluster_x, cluster_y, cluster_z, regs_per_thread, static_smem_bytes, dynamic_smem_bytes,"
-        " cooperative, max_active_clusters, sm_count, blocks, blocks_per_sm, resident_blocks, occupancy,"
+        " cooperative, max_active_clusters, sm_count, blocks, blocks_per_sm, resident_blocks, "
+        "occupancy,"
         " limiter, waves, waves_sm, full_waves, last_wave_blocks, model_reason FROM main.config",
-        "INSERT OR IGNORE INTO config (kernel_id, device_id, grid_x, grid_y, grid_z, block_x, block_y,"
+        "INSERT OR IGNORE INTO config (kernel_id, device_id, grid_x, grid_y, grid_z, block_x, "
+        "block_y,"
         " block_z, cluster_x, cluster_y, cluster_z, regs_per_thread, static_smem_bytes,"
         " dynamic_smem_bytes, cooperative, max_active_clusters, sm_count, blocks, blocks_per_sm,"
         " resident_blocks, occupancy, limiter, waves, waves_sm, full_waves, last_wave_blocks,"
@@ -314,8 +329,8 @@ static int share(struct wt_merge_copy *copy, sqlite3 *db, const struct shared *s
 /* ---- rows of one run alone */
 
 /* The value as it is to be; false: it names what is not there. */
-static bool bind_value(struct wt_merge_copy *copy, sqlite3_stmt *to, int at, char code, size_t table,
-                       sqlite3_stmt *from)
+static bool bind_value(struct wt_merge_copy *copy, sqlite3_stmt *to, int at, char code,
+                       size_t table, sqlite3_stmt *from)
 {
 	int64_t value = sqlite3_column_int64(from, at);
 
@@ -361,7 +376,8 @@ static int copy_rows(struct wt_merge_copy *copy, sqlite3 *db, size_t table, sqli
 		bool is_whole = true;
 
 		for (int i = 0; of->codes[i]; i++)
-			is_whole = bind_value(copy, insert, i, of->codes[i], table, read) && is_whole;
+			is_whole =
+			        bind_value(copy, insert, i, of->codes[i], table, read) && is_whole;
 		if (!is_whole) {
 			snprintf(copy->problem, sizeof(copy->problem),
 			         "%s: a row names what is not there (wavetap check)", of->name);
@@ -377,8 +393,8 @@ static int copy_rows(struct wt_merge_copy *copy, sqlite3 *db, size_t table, sqli
 static int copy_table(struct wt_merge_copy *copy, sqlite3 *db, size_t table)
 {
 	const struct table *of = &tables[table];
-	char *sql = sqlite3_mprintf("SELECT %s FROM %s%s", of->columns, of->rows ? "temp." : "main.",
-	                            of->rows ? of->rows : of->name);
+	char *sql = sqlite3_mprintf("SELECT %s FROM %s%s", of->columns,
+	                            of->rows ? "temp." : "main.", of->rows ? of->rows : of->name);
 	sqlite3_stmt *read = NULL, *insert = NULL;
 	char marks[2 * COLUMNS_MAX + 1] = "";
 	int rc = sql ? 0 : -ENOMEM;

@@ -19,9 +19,9 @@
 
 static int read_processes(sqlite3 *db, struct wt_merge_source *source)
 {
-	static const char sql[] =
-	        "SELECT process_id, ifnull(rank, -1), ifnull(world_size, -1), hex(uuid) FROM main.proc"
-	        " WHERE kernels_stored > 0 ORDER BY process_id";
+	static const char sql[] = "SELECT process_id, ifnull(rank, -1), ifnull(world_size, -1), "
+	                          "hex(uuid) FROM main.proc"
+	                          " WHERE kernels_stored > 0 ORDER BY process_id";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
 
@@ -58,19 +58,20 @@ static int read_text(sqlite3 *db, const char *sql, char **ret_text)
 static int read_host(sqlite3 *db, struct wt_merge_source *source)
 {
 	char *boot = NULL;
-	int rc = read_text(db,
-	                   "SELECT iif(count(DISTINCT boot_id) = 1, min(boot_id), '') FROM main.proc",
-	                   &boot);
+	int rc = read_text(
+	        db, "SELECT iif(count(DISTINCT boot_id) = 1, min(boot_id), '') FROM main.proc",
+	        &boot);
 
 	if (!rc && boot)
 		snprintf(source->boot, sizeof(source->boot), "%s", boot);
 	free(boot);
 	if (!rc)
-		rc = read_text(db,
-		               "SELECT group_concat(n || 'x ' || name, ', ') FROM (SELECT count(*) AS n,"
-		               " name FROM main.gpu WHERE device_id IN (SELECT device_id FROM"
-		               " main.config) GROUP BY name, sm_count)",
-		               &source->gpus);
+		rc = read_text(
+		        db,
+		        "SELECT group_concat(n || 'x ' || name, ', ') FROM (SELECT count(*) AS n,"
+		        " name FROM main.gpu WHERE device_id IN (SELECT device_id FROM"
+		        " main.config) GROUP BY name, sm_count)",
+		        &source->gpus);
 	return rc;
 }
 
@@ -128,10 +129,10 @@ static int read_config(struct reading *reading, int64_t config_id, int64_t devic
 			rc = -ENOMEM;
 			break;
 		}
-		*one = (struct member_event){.event = {sqlite3_column_int64(s, 1),
-		                                       sqlite3_column_int64(s, 2), name},
-		                             .process_id = sqlite3_column_int64(s, 0),
-		                             .device_id = device_id};
+		*one = (struct member_event){
+		        .event = {sqlite3_column_int64(s, 1), sqlite3_column_int64(s, 2), name},
+		        .process_id = sqlite3_column_int64(s, 0),
+		        .device_id = device_id};
 	}
 	sqlite3_finalize(s);
 	return rc;
@@ -154,10 +155,9 @@ static int read_collectives(struct reading *reading)
 		if (!wt_is_collective_kernel(name))
 			continue;
 		number = number_of(reading->merge, name);
-		rc = number == WT_MAP_NONE
-		             ? -ENOMEM
-		             : read_config(reading, sqlite3_column_int64(s, 0),
-		                           sqlite3_column_int64(s, 1), number);
+		rc = number == WT_MAP_NONE ? -ENOMEM
+		                           : read_config(reading, sqlite3_column_int64(s, 0),
+		                                         sqlite3_column_int64(s, 1), number);
 		if (rc)
 			break;
 	}
@@ -171,7 +171,8 @@ static int read_launches(struct reading *reading)
 	static const char sql[] =
 	        "SELECT e.process_id, c.device_id, e.start_ns, k.name FROM kernel_row e"
 	        " JOIN main.config c USING (config_id) JOIN main.kernel k USING (kernel_id)"
-	        " WHERE e.process_id = (SELECT process_id FROM main.proc ORDER BY kernels_stored DESC,"
+	        " WHERE e.process_id = (SELECT process_id FROM main.proc ORDER BY kernels_stored "
+	        "DESC,"
 	        " process_id LIMIT 1) AND start_ns > 0 LIMIT ?1";
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(reading->db, sql, &s);
@@ -268,7 +269,8 @@ int wt_merge_read(struct wt_merge *merge, const char *path, bool is_by_launches,
 	source->info = run.info;
 	version = wt_db_int(run.db, "PRAGMA user_version", 0);
 	if (version != WT_DB_VERSION) {
-		wt_cli_error("%s: a file of version %" PRId64 "; wavetap analyze makes it version %d",
+		wt_cli_error("%s: a file of version %" PRId64
+		             "; wavetap analyze makes it version %d",
 		             run.info.path, version, WT_DB_VERSION);
 		code = WT_EXIT_FAILED;
 	} else if (run.info.processes_live) {
@@ -344,8 +346,8 @@ static void find_missing(struct wt_merge *merge, const struct wt_merge_process *
 			                         used ? ", " : "", next);
 			if (rank - 1 > next)
 				used += (size_t)snprintf(merge->missing + used,
-				                         sizeof(merge->missing) - used,
-				                         "-%" PRId64, rank - 1);
+				                         sizeof(merge->missing) - used, "-%" PRId64,
+				                         rank - 1);
 		}
 		next = rank + 1;
 	}

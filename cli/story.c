@@ -68,8 +68,8 @@ static int find(struct wt_story *story, struct wt_ledger *ledger, struct wt_gaps
 	        .graph_gap_ns = WT_DIAGNOSE_GRAPH_GAP_NS,
 	};
 	struct wt_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
-	int rc = diagnosis ? wt_diagnose(story->run->db, ledger, gaps, &limits, diagnosis)
-	                   : -ENOMEM;
+	int rc =
+	        diagnosis ? wt_diagnose(story->run->db, ledger, gaps, &limits, diagnosis) : -ENOMEM;
 
 	if (!rc) {
 		story->diagnosis = diagnosis;

@@ -145,7 +145,8 @@ static void draw_title(const struct wt_watch *watch)
 		         wt_text_ns(a, wt_watch_pace_ns(&watch->pace)),
 		         wt_text_ns(b, watch->pace.took_ns));
 	else if (is_live)
-		snprintf(every, sizeof(every), "  every %s", wt_text_ns(a, watch->pace.interval_ns));
+		snprintf(every, sizeof(every), "  every %s",
+		         wt_text_ns(a, watch->pace.interval_ns));
 	snprintf(right, sizeof(right), "%s%s  %s", state_word(watch), every,
 	         wt_watch_clock(time, state->taken_s));
 	wt_watch_title(left, right);
@@ -384,7 +385,8 @@ static void draw_keys(const char *const *keys)
 	char text[400] = "";
 	size_t used = 0;
 
-	for (; *keys && used + 2 + strlen(*keys) < columns && used + 2 + strlen(*keys) < sizeof(text);
+	for (;
+	     *keys && used + 2 + strlen(*keys) < columns && used + 2 + strlen(*keys) < sizeof(text);
 	     keys++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? "  " : "",
 		                         *keys);
@@ -422,9 +424,9 @@ static void draw_pager(struct wt_watch *watch)
 
 static void draw_body(struct wt_watch *watch)
 {
-	static const char *const keys[] = {"? help",   "q quit",   "s sort",       "g group",
-	                                   "/ filter", "w window", "Enter kernel", "space freeze",
-	                                   "d device", "i info",   NULL};
+	static const char *const keys[] = {
+	        "? help",       "q quit",       "s sort",   "g group", "/ filter", "w window",
+	        "Enter kernel", "space freeze", "d device", "i info",  NULL};
 	static const char *const menu_keys[] = {"Enter choose", "Esc back", "arrows", NULL};
 	unsigned row = draw_head(watch);
 

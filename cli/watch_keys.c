@@ -27,7 +27,8 @@ static void print_help(FILE *out)
 	      "  g              what a row is: kernel, configuration, step, stream, ...\n"
 	      "  /              only rows whose name matches an expression; empty: all\n"
 	      "  d              one device, or all\n"
-	      "  w              which part of the run: as top has it (what was asked for, else its\n"
+	      "  w              which part of the run: as top has it (what was asked for, else "
+	      "its\n"
 	      "                 steady steps), the whole run, its last seconds\n"
 	      "  space, f       freeze, and go on\n"
 	      "  r              read the run again now\n"
@@ -41,7 +42,8 @@ static void print_help(FILE *out)
 	wt_watch_print_letters(out);
 	fputs("\nNumbers\n"
 	      "  ~ model only   * in part   . none or not knowable\n"
-	      "  Those of wavetap top with the same options at that moment. LOST to TIME are times\n"
+	      "  Those of wavetap top with the same options at that moment. LOST to TIME are "
+	      "times\n"
 	      "  of the whole GPU: SM-time / SMs. wavetap top --columns help explains columns.\n"
 	      "  A run that takes long to read is read more seldom: the title says how often.\n",
 	      out);
@@ -138,8 +140,7 @@ static void open_choices(struct wt_watch *watch, enum wt_watch_menu kind, const 
 
 	open_menu(watch, kind, title);
 	for (; choices->word && menu->count < WT_MENU_ITEMS_MAX; choices++)
-		menu->items[menu->count++] =
-		        (struct wt_menu_item){choices->word, choices->help};
+		menu->items[menu->count++] = (struct wt_menu_item){choices->word, choices->help};
 	menu->selected = now < menu->count ? now : 0;
 }
 

@@ -128,8 +128,10 @@ static void put_head(FILE *out, const struct wt_html_column *column)
 void wt_html_table_begin(FILE *out, const char *id, const char *caption,
                          const struct wt_html_column *columns, size_t count, unsigned flags)
 {
-	fprintf(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"%s-caption\">\n"
-	             "<table id=\"%s\"%s%s>\n<caption id=\"%s-caption\">",
+	fprintf(out,
+	        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+	        "aria-labelledby=\"%s-caption\">\n"
+	        "<table id=\"%s\"%s%s>\n<caption id=\"%s-caption\">",
 	        id, id, flags & WT_HTML_SORTABLE ? " data-sort=\"1\"" : "",
 	        flags & WT_HTML_SEARCHED ? " data-search=\"1\"" : "", id);
 	wt_html_text(out, caption, 0);
@@ -279,7 +281,8 @@ void wt_html_bar(FILE *out, const char *title, const struct wt_html_part *parts,
 	double at = 0;
 	char percent[WT_TEXT_NUMBER_BYTES];
 
-	fputs("<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\">"
+	fputs("<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" "
+	      "role=\"img\">"
 	      "<title>",
 	      out);
 	wt_html_text(out, title, 0);
@@ -301,7 +304,8 @@ void wt_html_bar(FILE *out, const char *title, const struct wt_html_part *parts,
 void wt_html_swatch(FILE *out, const char *class)
 {
 	fprintf(out,
-	        "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\" focusable=\"false\">"
+	        "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\" "
+	        "focusable=\"false\">"
 	        "<rect class=\"%s\" width=\"10\" height=\"10\"></rect></svg>",
 	        class);
 }

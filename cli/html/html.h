@@ -31,7 +31,8 @@ void wt_html_json(FILE *out, const char *json, size_t bytes);
 /* ---- tables */
 
 struct wt_html_column {
-	const char *key; /* of its figures, as in --json: what scripts and tests know it by; NULL: none */
+	const char *
+	        key; /* of its figures, as in --json: what scripts and tests know it by; NULL: none */
 	const char *title;
 	const char *help; /* a tooltip, or NULL */
 	bool is_text; /* to the left; else a figure */

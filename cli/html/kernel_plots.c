@@ -17,8 +17,9 @@
 
 static void begin_figure(FILE *out, const char *class)
 {
-	fprintf(out, "<figure class=\"plot\">\n<svg class=\"%s\" viewBox=\"0 0 600 160\" "
-	             "preserveAspectRatio=\"none\" role=\"img\"><title>",
+	fprintf(out,
+	        "<figure class=\"plot\">\n<svg class=\"%s\" viewBox=\"0 0 600 160\" "
+	        "preserveAspectRatio=\"none\" role=\"img\"><title>",
 	        class);
 }
 
@@ -44,13 +45,15 @@ static double height_of(double value, double most)
 }
 
 /* Steps from bin to bin at `value(i)`, back along `base` or the bottom. */
-static void put_steps(FILE *out, const struct wt_rates *rates, double sms, double sign, bool is_back)
+static void put_steps(FILE *out, const struct wt_rates *rates, double sms, double sign,
+                      bool is_back)
 {
 	size_t n = rates->bin_count;
 
 	for (size_t k = 0; k < n; k++) {
 		size_t i = is_back ? n - 1 - k : k;
-		double left = WIDTH * (double)i / (double)n, right = WIDTH * (double)(i + 1) / (double)n;
+		double left = WIDTH * (double)i / (double)n,
+		       right = WIDTH * (double)(i + 1) / (double)n;
 		double error = isfinite(rates->bins[i].error_sms) ? rates->bins[i].error_sms : 0;
 		double y = height_of(rates->bins[i].active_sms + sign * error, sms);
 
@@ -86,9 +89,11 @@ void wt_html_put_profile(FILE *out, const struct wt_show_config *config)
 	fputs("</svg>\n", out);
 	snprintf(first, sizeof(first), "start, up: %.0f SMs", sms);
 	put_axis(out, first, "", "end of the launch");
-	fprintf(out, "<figcaption>Tail profile, grid %" PRId64 ": SMs active, with the error", config->blocks);
+	fprintf(out, "<figcaption>Tail profile, grid %" PRId64 ": SMs active, with the error",
+	        config->blocks);
 	if (used && isfinite(used->active_sms))
-		fprintf(out, "; mean %.1f &#177; %.1f of %.0f", used->active_sms, used->error_sms, sms);
+		fprintf(out, "; mean %.1f &#177; %.1f of %.0f", used->active_sms, used->error_sms,
+		        sms);
 	if (config->model.is_judged)
 		fprintf(out, "; dashed: the model&#8217;s mean, %.1f", config->model.active_sms);
 	fputs("</figcaption>\n</figure>\n", out);
@@ -162,8 +167,9 @@ static void put_curve(FILE *out, const struct wt_show_config *const *points, siz
 	waves = resident > 0 ? most_blocks / resident : 0;
 	every = waves / WT_HTML_WAVE_EDGES + 1;
 	begin_figure(out, "curve");
-	wt_html_format(out, "Mean time of a launch against its blocks, %zu grids up to %" PRId64
-	                    " blocks and %s",
+	wt_html_format(out,
+	               "Mean time of a launch against its blocks, %zu grids up to %" PRId64
+	               " blocks and %s",
 	               count, most_blocks, wt_text_ns(top, most_ns));
 	fputs("</title>\n", out);
 	put_edges(out, resident, most_blocks, every);
@@ -176,9 +182,12 @@ static void put_curve(FILE *out, const struct wt_show_config *const *points, siz
 	fprintf(out, "<figcaption>Time against grid, blocks of %" PRId64 " threads",
 	        points[0]->row.block[0] * points[0]->row.block[1] * points[0]->row.block[2]);
 	if (resident > 0 && every == 1)
-		fprintf(out, "; an upright line where one more wave begins, every %" PRId64 " blocks", resident);
+		fprintf(out,
+		        "; an upright line where one more wave begins, every %" PRId64 " blocks",
+		        resident);
 	else if (resident > 0)
-		fprintf(out, "; an upright line every %" PRId64 " waves of %" PRId64 " blocks", every, resident);
+		fprintf(out, "; an upright line every %" PRId64 " waves of %" PRId64 " blocks",
+		        every, resident);
 	if (count < all)
 		fprintf(out, "; the smallest %zu of %zu grids", count, all);
 	fputs("</figcaption>\n", out);
@@ -199,7 +208,8 @@ int wt_html_put_curves(FILE *out, const struct wt_show *show)
 			put_curve(out, points, count);
 	}
 	if (shown > WT_HTML_CURVES)
-		fprintf(out, "<p class=\"limit\">The first %d of %zu curves of time against grid.</p>\n",
+		fprintf(out,
+		        "<p class=\"limit\">The first %d of %zu curves of time against grid.</p>\n",
 		        WT_HTML_CURVES, shown);
 	if (!points || !is_done)
 		shown = SIZE_MAX;
@@ -235,14 +245,16 @@ void wt_html_put_durations(FILE *out, const struct wt_show *show)
 		fprintf(out,
 		        "<rect class=\"area\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
 		        "<title>%s launches, %s to %s</title></rect>",
-		        WIDTH * (double)i / (double)n, HEIGHT - height, WIDTH / (double)n - 3, height,
-		        wt_text_count(a, show->bins[i].count), wt_text_ns(b, show->bins[i].low_ns),
-		        wt_text_ns(c, show->bins[i].high_ns));
+		        WIDTH * (double)i / (double)n, HEIGHT - height, WIDTH / (double)n - 3,
+		        height, wt_text_count(a, show->bins[i].count),
+		        wt_text_ns(b, show->bins[i].low_ns), wt_text_ns(c, show->bins[i].high_ns));
 	}
 	fputs("</svg>\n", out);
 	snprintf(c, sizeof(c), "up: %s", wt_text_count(a, most));
 	put_axis(out, wt_text_ns(a, show->bins[0].low_ns), c,
 	         wt_text_ns(b, show->bins[n - 1].high_ns));
-	fprintf(out, "<figcaption>Durations of its launches: median %s, 99 of 100 within %s</figcaption>\n</figure>\n",
+	fprintf(out,
+	        "<figcaption>Durations of its launches: median %s, 99 of 100 within "
+	        "%s</figcaption>\n</figure>\n",
 	        wt_text_ns(a, show->durations.median_ns), wt_text_ns(b, show->durations.p99_ns));
 }

@@ -41,7 +41,8 @@ static void put_extent(FILE *out, const int64_t extent[3])
 	fputs("</td>", out);
 }
 
-static void put_known(FILE *out, bool is_known, int64_t value, const char *shown, const char *reason)
+static void put_known(FILE *out, bool is_known, int64_t value, const char *shown,
+                      const char *reason)
 {
 	if (is_known)
 		wt_html_int(out, value, shown);
@@ -135,7 +136,8 @@ static void put_head(FILE *out, const struct wt_html_report *report, const struc
 	wt_html_text(out, total->kernel_shown, WT_HTML_NAME_BYTES);
 	fputs("</h3>\n<p class=\"fullname\">", out);
 	wt_html_text(out, show->demangled, WT_HTML_FULL_NAME_BYTES);
-	fprintf(out, "</p>\n<p>%s launches, %s in all; lost to underfill %s of the GPU, to waves %s",
+	fprintf(out,
+	        "</p>\n<p>%s launches, %s in all; lost to underfill %s of the GPU, to waves %s",
 	        wt_text_count(a, total->launches), wt_text_ns(b, total->time_ns),
 	        wt_text_ns(c, (int64_t)total->underfill_gpu_ns),
 	        wt_text_ns(a, (int64_t)total->wave_gpu_ns));
@@ -185,8 +187,10 @@ int wt_html_put_details(FILE *out, const struct wt_html_report *report)
 		fputs("<p>None.</p>\n", out);
 		return 0;
 	}
-	fprintf(out, "<p class=\"limit\">The first %zu of the table above, of %zu; <code>wavetap show</code> has any. "
-	             "Tail profiles need samples.</p>\n",
+	fprintf(out,
+	        "<p class=\"limit\">The first %zu of the table above, of %zu; <code>wavetap "
+	        "show</code> has any. "
+	        "Tail profiles need samples.</p>\n",
 	        count, report->kernels.row_count);
 	for (size_t i = 0; i < count && !rc; i++)
 		rc = put_kernel(out, report, report->kernels.rows[i].kernel_id);

@@ -13,7 +13,8 @@
 static const struct wt_html_column columns[] = {
         {NULL, "#", "rank by idle SM-time", false},
         {"kernel", "Kernel", NULL, true},
-        {"idle_sm_ns", "Lost", "idle inside its launches: underfill + wave + straggle + ramp", false},
+        {"idle_sm_ns", "Lost", "idle inside its launches: underfill + wave + straggle + ramp",
+         false},
         {"idle_share", "All", "of SMs x time of the window", false},
         {NULL, "", NULL, true},
         {"underfill_sm_ns", "Underfill", "SMs that never got a block", false},
@@ -57,7 +58,8 @@ static void put_mini(FILE *out, const struct wt_report_row *row, double most_gpu
 
 	fputs("<td class=\"t mini\">", out);
 	if (most_gpu_ns > 0 && row->idle_gpu_ns > 0) {
-		fputs("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" "
+		fputs("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
+		      "aria-hidden=\"true\" "
 		      "focusable=\"false\">",
 		      out);
 		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -65,7 +67,9 @@ static void put_mini(FILE *out, const struct wt_report_row *row, double most_gpu
 
 			if (width < 0.05)
 				continue;
-			fprintf(out, "<rect class=\"%s\" x=\"%.1f\" width=\"%.1f\" height=\"10\"></rect>",
+			fprintf(out,
+			        "<rect class=\"%s\" x=\"%.1f\" width=\"%.1f\" "
+			        "height=\"10\"></rect>",
 			        parts[i].class, at, width);
 			at += width;
 		}
@@ -79,7 +83,7 @@ static void put_waves(FILE *out, const struct wt_report_row *row)
 	char text[WT_TEXT_NUMBER_BYTES];
 
 	if (!row->has_waves) {
-		wt_html_unknown(out, row->configs > 1 ? "several configurations"
+		wt_html_unknown(out, row->configs > 1    ? "several configurations"
 		                     : row->model_reason ? row->model_reason
 		                                         : unjudged);
 		return;
@@ -105,7 +109,8 @@ static void put_figures(FILE *out, const struct wt_report_row *row, double total
 	put_sm(out, has_idle, row->underfill_sm_ns, row->underfill_gpu_ns, reason);
 	put_sm(out, row->has_wave, row->wave_sm_ns, row->wave_gpu_ns, reason);
 	put_sm(out, row->has_wave, row->wave_max_sm_ns, row->wave_max_gpu_ns, reason);
-	put_sm(out, row->has_measured, row->straggle_sm_ns, row->straggle_gpu_ns, needs_measurement);
+	put_sm(out, row->has_measured, row->straggle_sm_ns, row->straggle_gpu_ns,
+	       needs_measurement);
 	put_sm(out, row->has_measured, row->ramp_sm_ns, row->ramp_gpu_ns, needs_measurement);
 	wt_html_int(out, row->time_ns, wt_text_ns(a, row->time_ns));
 	wt_html_int(out, row->launches, NULL);
@@ -177,17 +182,20 @@ static void put_notes(FILE *out, const struct wt_html_report *report, size_t sho
 
 	if (shown < kernels->row_count)
 		fprintf(out,
-		        "<p class=\"limit\">The top %zu of %zu kernels; the rest is one row. <code>wavetap "
+		        "<p class=\"limit\">The top %zu of %zu kernels; the rest is one row. "
+		        "<code>wavetap "
 		        "top --limit 0</code> has all.</p>\n",
 		        shown, kernels->row_count);
 	if (reason) {
-		fputs("<p class=\"note\">Kernels that overlap count as if alone: these are upper bounds. ",
+		fputs("<p class=\"note\">Kernels that overlap count as if alone: these are upper "
+		      "bounds. ",
 		      out);
 		wt_html_text(out, reason, 0);
 		fputs("</p>\n", out);
 	}
 	if (kernels->device_count > 1)
-		fputs("<p class=\"note\">Times are of one whole GPU each, summed over the devices.</p>\n",
+		fputs("<p class=\"note\">Times are of one whole GPU each, summed over the "
+		      "devices.</p>\n",
 		      out);
 }
 
@@ -205,7 +213,8 @@ int wt_html_put_kernels(FILE *out, const struct wt_html_report *report)
 	}
 	if (shown > WT_HTML_KERNELS)
 		shown = WT_HTML_KERNELS;
-	fputs("<p>Ranked by the SM-time that their launches left idle. Times are of the whole GPU: 1 ms "
+	fputs("<p>Ranked by the SM-time that their launches left idle. Times are of the whole GPU: "
+	      "1 ms "
 	      "lost is what all SMs do in 1 ms.</p>\n",
 	      out);
 	wt_html_table_begin(out, "kernels", "Kernels by idle SM-time", columns, COLUMNS,

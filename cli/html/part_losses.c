@@ -27,7 +27,8 @@ static void put_counters(FILE *out, const struct wt_report_loss *loss)
 
 int wt_html_put_losses(FILE *out, const struct wt_html_report *report)
 {
-	const struct wt_report *losses = report->has_ledger ? &report->view.losses : &report->kernels;
+	const struct wt_report *losses =
+	        report->has_ledger ? &report->view.losses : &report->kernels;
 	struct wt_html_lines lines;
 	int rc = wt_html_lines_begin(&lines);
 
@@ -41,8 +42,10 @@ int wt_html_put_losses(FILE *out, const struct wt_html_report *report)
 		wt_ledger_print_losses(lines.stream, &lines.terminal, &report->view.ledger, losses);
 	wt_html_lines_end(&lines, out, NULL);
 	if (losses->processes_live)
-		fprintf(out, "<p>%" PRId64 " of %" PRId64 " processes still ran when this was written; its parts "
-		             "were read one after the other and may be moments apart.</p>\n",
+		fprintf(out,
+		        "<p>%" PRId64 " of %" PRId64
+		        " processes still ran when this was written; its parts "
+		        "were read one after the other and may be moments apart.</p>\n",
 		        losses->processes_live, losses->processes);
 	put_counters(out, &losses->loss);
 	return 0;

@@ -30,7 +30,8 @@ static void put_bars(FILE *out, const struct wt_run_steps *steps)
 	fputs("<figure class=\"plot wide\">\n<svg class=\"steps\" viewBox=\"0 0 1000 160\" "
 	      "preserveAspectRatio=\"none\" role=\"img\"><title>",
 	      out);
-	wt_html_format(out, "How long each of %zu steps took; the table below has the slowest", steps->count);
+	wt_html_format(out, "How long each of %zu steps took; the table below has the slowest",
+	               steps->count);
 	fputs("</title>\n", out);
 	for (size_t bar = 0; bar < bars; bar++) {
 		size_t first = bar * group, slow = first;
@@ -44,16 +45,19 @@ static void put_bars(FILE *out, const struct wt_run_steps *steps)
 		               ? 160 * (double)steps->steps[slow].busy_ns / (double)most_ns
 		               : 0;
 		fprintf(out, "<path class=\"%s\" d=\"M%.2f 160v-%.1fh%.2fv%.1fz\"></path>",
-		        steps->steps[slow].is_steady ? "step-gap" : "step-odd", width * (double)bar, all,
-		        width * 0.85, all);
+		        steps->steps[slow].is_steady ? "step-gap" : "step-odd", width * (double)bar,
+		        all, width * 0.85, all);
 		if (busy > 0)
-			fprintf(out, "<path class=\"c-active\" d=\"M%.2f 160v-%.1fh%.2fv%.1fz\"></path>",
+			fprintf(out,
+			        "<path class=\"c-active\" d=\"M%.2f 160v-%.1fh%.2fv%.1fz\"></path>",
 			        width * (double)bar, busy, width * 0.85, busy);
 	}
 	snprintf(middle, sizeof(middle), "up: %s", wt_text_ns(a, most_ns));
 	snprintf(last, sizeof(last), "step %zu", steps->count);
-	fprintf(out, "</svg>\n<div class=\"axis\"><span>step 1</span><span>%s</span><span>%s</span></div>\n"
-	             "<figcaption>",
+	fprintf(out,
+	        "</svg>\n<div class=\"axis\"><span>step "
+	        "1</span><span>%s</span><span>%s</span></div>\n"
+	        "<figcaption>",
 	        middle, last);
 	if (steps->is_gpu_time) {
 		wt_html_swatch(out, "c-active");
@@ -87,7 +91,8 @@ static void put_steady(FILE *out, const struct wt_html_report *report)
 	char a[WT_TEXT_NUMBER_BYTES];
 
 	wt_html_table_begin(out, "steady", "Steady steps", columns, 2, 0);
-	put_value(out, "steps", "steady steps", (double)times->count, wt_text_count(a, times->count));
+	put_value(out, "steps", "steady steps", (double)times->count,
+	          wt_text_count(a, times->count));
 	put_value(out, "mean_ns", "mean", times->mean_ns, wt_text_ns(a, (int64_t)times->mean_ns));
 	put_value(out, "median_ns", "median", (double)times->median_ns,
 	          wt_text_ns(a, times->median_ns));
@@ -122,7 +127,10 @@ static void put_more(FILE *out, bool is_known, int64_t ns)
 		wt_html_unknown(out, "kernels have no times");
 		return;
 	}
-	snprintf(text, sizeof(text), "%s%s", ns > 0 ? "+" : ns < 0 ? "\u2212" : "",
+	snprintf(text, sizeof(text), "%s%s",
+	         ns > 0   ? "+"
+	         : ns < 0 ? "\u2212"
+	                  : "",
 	         wt_text_ns(number, ns < 0 ? -ns : ns));
 	wt_html_int(out, ns, text);
 }
@@ -171,13 +179,16 @@ static int put_slowest(FILE *out, const struct wt_html_report *report)
 	qsort_r(order, steps->count, sizeof(*order), by_slowness, steps->steps);
 	if (shown > WT_HTML_STEPS_SLOWEST)
 		shown = WT_HTML_STEPS_SLOWEST;
-	wt_html_table_begin(out, "steps-slowest", "The slowest steps", columns, 8, WT_HTML_SORTABLE);
+	wt_html_table_begin(out, "steps-slowest", "The slowest steps", columns, 8,
+	                    WT_HTML_SORTABLE);
 	for (size_t i = 0; i < shown; i++)
 		put_step(out, report, order[i]);
 	wt_html_table_end(out);
 	if (shown < steps->count)
-		fprintf(out, "<p class=\"limit\">The slowest %zu of %zu steps; <code>wavetap steps --slowest "
-		             "0</code> has all.</p>\n",
+		fprintf(out,
+		        "<p class=\"limit\">The slowest %zu of %zu steps; <code>wavetap steps "
+		        "--slowest "
+		        "0</code> has all.</p>\n",
 		        shown, steps->count);
 	free(order);
 	return 0;
@@ -195,10 +206,10 @@ int wt_html_put_steps(FILE *out, const struct wt_html_report *report)
 	}
 	fprintf(out, "<p>%zu steps of the whole run", steps->count);
 	if (steps->processes > 1)
-		fprintf(out, ", of process %" PRId64 " (pid %" PRId64 ") of %" PRId64, steps->process_id,
-		        steps->pid, steps->processes);
-	fprintf(out, ", found with confidence %.2f, %zu launches each.</p>\n", steps->found.confidence,
-	        steps->found.period_items);
+		fprintf(out, ", of process %" PRId64 " (pid %" PRId64 ") of %" PRId64,
+		        steps->process_id, steps->pid, steps->processes);
+	fprintf(out, ", found with confidence %.2f, %zu launches each.</p>\n",
+	        steps->found.confidence, steps->found.period_items);
 	if (steps->count)
 		put_bars(out, steps);
 	if (report->step_times.count)
