@@ -328,11 +328,10 @@ static int run_analyze(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_analyze = {
         .name = "analyze",
         .summary = "derive a run's numbers again from what was recorded",
-        .details =
-                "Occupancy, waves, the idle SM-time of each launch and the sums over them follow\n"
-                "from recorded geometry, limits and times. A newer wavetap may know a better\n"
-                "model: this applies it to an old run. Recorded columns, links and counters of\n"
-                "losses stay. All or nothing: a run that is interrupted is as it was.\n",
+        .details = "For an old run after an update: occupancy, waves, idle SM-time and "
+                   "their sums. What was recorded stays. All or nothing.",
+        .example = "wavetap analyze -r gpt -o again.db",
+        .theme = WT_THEME_KEEP,
         .options = analyze_options,
         .values_bytes = sizeof(struct analyze_values),
         .run = run_analyze,

@@ -415,6 +415,9 @@ static int run_export(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_export = {
         .name = "export",
         .summary = "write a run as SQLite, CSV, JSON or an HTML report",
+        .example = "wavetap export -r gpt -o gpt.csv",
+        .minor = "anonymise anonymise-names hash-key",
+        .theme = WT_THEME_KEEP,
         .options = export_options,
         .values_bytes = sizeof(struct export_values),
         .run = run_export,

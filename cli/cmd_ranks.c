@@ -454,11 +454,10 @@ static int run_ranks(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_ranks = {
         .name = "ranks",
         .summary = "the processes of a run side by side, and who waits for whom",
-        .details =
-                "What each process did on each of its devices: kernels, SMs active and idle in\n"
-                "them, the time without a kernel before its own, collectives, its steps. WAIT is\n"
-                "how long it was in collectives before the last process came, LATE how long\n"
-                "the others were for it, BECAUSE what it had more of than they.\n",
+        .details = "WAIT: in collectives before the last process came. LATE: how long "
+                   "the others were there for this one. BECAUSE: what it had more of "
+                   "than they.",
+        .example = "wavetap ranks",
         .options = ranks_options,
         .values_bytes = sizeof(struct ranks_values),
         .run = run_ranks,

@@ -489,9 +489,9 @@ const struct wt_command wt_cmd_run = {
         .name = "run",
         .operands = "[--] COMMAND [ARGUMENT]...",
         .summary = "run a program under wavetap, then show where its SM-time went",
-        .details =
-                "Exits as the command did: 126 if it can't be executed, 127 if it was not found,\n"
-                "and with the signal that killed it. The summary goes to stderr.\n",
+        .details = "The exit code is the command's. A summary goes to stderr.",
+        .example = "wavetap run --name gpt -- python train.py",
+        .theme = WT_THEME_RECORD,
         .options = run_options,
         .operand_count_min = 1,
         .operand_count_max = -1,

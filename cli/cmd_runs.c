@@ -211,6 +211,8 @@ static int run_runs(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_runs = {
         .name = "runs",
         .summary = "list the recorded runs, the last one at the end",
+        .example = "wavetap runs",
+        .theme = WT_THEME_KEEP,
         .options = runs_options,
         .values_bytes = sizeof(struct runs_values),
         .run = run_runs,

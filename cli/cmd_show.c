@@ -211,7 +211,9 @@ const struct wt_command wt_cmd_show = {
         .name = "show",
         .operands = "KERNEL",
         .summary = "one kernel: configurations, limiter, times, what it could win",
-        .details = "KERNEL is the number of a row of `wavetap top`, id:N, or part of a name.\n",
+        .details = "KERNEL is the number of a row of `wavetap top`, id:N, or part of a "
+                   "name.",
+        .example = "wavetap show 1",
         .options = show_options,
         .operand_count_min = 1,
         .operand_count_max = 1,

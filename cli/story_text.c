@@ -486,7 +486,8 @@ static void print_cost(struct wt_phrase *line, const struct wt_cost *cost)
 		              wt_text_percent(b, (double)own_ns, (double)cost->wall_ns));
 	else
 		wt_phrase_add(line, "%s", wt_text_ns(a, own_ns));
-	wt_phrase_add(line, "without CUPTI's own, which can't be told");
+	if (own_ns != WT_COST_UNKNOWN)
+		wt_phrase_add(line, "without CUPTI's own, which can't be told");
 	wt_phrase_end(line);
 }
 
@@ -498,7 +499,7 @@ void wt_story_print_next(FILE *out, const struct wt_text_terminal *terminal,
 
 	wt_phrase_init(&line, out, terminal);
 	begin(&line, "next");
-	wt_phrase_add(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
+	wt_phrase_command(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
 	wt_phrase_end(&line);
 }
 

@@ -101,8 +101,9 @@ refused 3 "rank0.db and rank0.db hold the same process: a run can be in it once"
 cp "$work/moved.db" "$work/again.db"
 sqlite3 -batch "$work/again.db" "UPDATE proc SET rank = 0, uuid = randomblob(16)"
 refused 3 "rank 0 is in rank0.db and in again.db: they are of two jobs" "$work/rank0.db" "$work/again.db"
-refused 3 "moved.db is of a job of 4 ranks, others are of 2" "$work/rank1.db" "$work/moved.db"
-sqlite3 -batch "$work/again.db" "UPDATE proc SET rank = 3; UPDATE kernel_exec SET start_ns = start_ns + 3600000000000, end_ns = end_ns + 3600000000000"
+sqlite3 -batch "$work/again.db" "UPDATE proc SET rank = 3, world_size = 8"
+refused 3 "again.db is of a job of 8 ranks, others are of 4" "$work/rank0.db" "$work/again.db"
+sqlite3 -batch "$work/again.db" "UPDATE proc SET world_size = 4; UPDATE kernel_exec SET start_ns = start_ns + 3600000000000, end_ns = end_ns + 3600000000000"
 refused 3 "the clock of again.db can't be set beside that of rank0.db by their collectives: their clocks would be more than a minute apart: runs of another time?" \
   "$work/rank0.db" "$work/again.db"
 "$wavetap" merge --force --align none -o "$work/merged.db" "$work/rank0.db" "$work/again.db" >"$work/out" 2>&1
