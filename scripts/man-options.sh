@@ -36,6 +36,10 @@ for page; do
       printf "%s", behind
       if (place != "behind") { print page ": has no list of options between .\\\" options and .\\\" options end" > "/dev/stderr"; exit 1 }
     }' "$page" - >"$page.new" || { rm -f "$page.new"; exit 1; }
-  cmp -s "$page" "$page.new" || echo "$page"
-  if [ -n "$dry" ]; then rm "$page.new"; else cmp -s "$page" "$page.new" && rm "$page.new" || mv "$page.new" "$page"; fi
+  if cmp -s "$page" "$page.new"; then
+    rm "$page.new"
+    continue
+  fi
+  echo "$page"
+  if [ -n "$dry" ]; then rm "$page.new"; else mv "$page.new" "$page"; fi
 done
