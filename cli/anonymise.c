@@ -105,29 +105,42 @@ static const char hosts_sql[] =
         " hostname = 'host-' || hide('host', hostname, 8), boot_id = hide('boot', boot_id, 32),"
         " executable = 'program-' || hide('program', executable, 8),"
         " command = 'program-' || hide('program', executable, 8), cupti_path = NULL,"
-        " reason_text = " PLAIN_OR_LEFT_OUT("reason_text") ";"
-        "UPDATE gpu SET uuid = hex_bytes(hide('gpu', uuid, 32)),"
-        " pci = printf('0000:%02x:00', device_id & 255);"
-        "CREATE TEMP TABLE thread AS SELECT process_id, tid, row_number() OVER (ORDER BY process_id,"
-        " tid) AS number FROM (SELECT process_id, tid FROM launch_call"
-        " UNION SELECT process_id, tid FROM api_call UNION SELECT process_id, tid FROM range_event"
-        " UNION SELECT process_id, end_tid FROM range_event WHERE end_tid IS NOT NULL);"
-        "CREATE UNIQUE INDEX temp.thread_find ON thread (process_id, tid);"
-        "UPDATE launch_call SET tid = t.number FROM thread t"
-        " WHERE t.process_id = launch_call.process_id AND t.tid = launch_call.tid;"
-        "UPDATE api_call SET tid = t.number FROM thread t"
-        " WHERE t.process_id = api_call.process_id AND t.tid = api_call.tid;"
-        "UPDATE range_event SET end_tid = t.number FROM thread t"
-        " WHERE t.process_id = range_event.process_id AND t.tid = range_event.end_tid;"
-        "UPDATE range_event SET tid = t.number FROM thread t"
-        " WHERE t.process_id = range_event.process_id AND t.tid = range_event.tid;"
-        "UPDATE clock SET monotonic_ns = monotonic_ns - (SELECT min(monotonic_ns) FROM clock),"
-        " boot_ns = boot_ns - (SELECT min(boot_ns) FROM clock);"
-        "UPDATE sampler SET uuid = hex_bytes(hide('segment', uuid, 32)), pid = 0,"
-        " reason = " PLAIN_OR_LEFT_OUT("reason") ";"
-        "UPDATE gpu_state SET foreign_pid = NULL;"
-        "UPDATE fold SET reason = " PLAIN_OR_LEFT_OUT("reason") ";"
-        "UPDATE measured SET reason = " PLAIN_OR_LEFT_OUT("reason") ";";
+        " reason_text = " PLAIN_OR_LEFT_OUT(
+                "reason_text") ";"
+                               "UPDATE gpu SET uuid = hex_bytes(hide('gpu', uuid, 32)),"
+                               " pci = printf('0000:%02x:00', device_id & 255);"
+                               "CREATE TEMP TABLE thread AS SELECT process_id, tid, row_number() "
+                               "OVER (ORDER BY process_id,"
+                               " tid) AS number FROM (SELECT process_id, tid FROM launch_call"
+                               " UNION SELECT process_id, tid FROM api_call UNION SELECT "
+                               "process_id, tid FROM range_event"
+                               " UNION SELECT process_id, end_tid FROM range_event WHERE end_tid "
+                               "IS NOT NULL);"
+                               "CREATE UNIQUE INDEX temp.thread_find ON thread (process_id, tid);"
+                               "UPDATE launch_call SET tid = t.number FROM thread t"
+                               " WHERE t.process_id = launch_call.process_id AND t.tid = "
+                               "launch_call.tid;"
+                               "UPDATE api_call SET tid = t.number FROM thread t"
+                               " WHERE t.process_id = api_call.process_id AND t.tid = api_call.tid;"
+                               "UPDATE range_event SET end_tid = t.number FROM thread t"
+                               " WHERE t.process_id = range_event.process_id AND t.tid = "
+                               "range_event.end_tid;"
+                               "UPDATE range_event SET tid = t.number FROM thread t"
+                               " WHERE t.process_id = range_event.process_id AND t.tid = "
+                               "range_event.tid;"
+                               "UPDATE clock SET monotonic_ns = monotonic_ns - (SELECT "
+                               "min(monotonic_ns) FROM clock),"
+                               " boot_ns = boot_ns - (SELECT min(boot_ns) FROM clock);"
+                               "UPDATE sampler SET uuid = hex_bytes(hide('segment', uuid, 32)), "
+                               "pid = 0,"
+                               " reason = " PLAIN_OR_LEFT_OUT(
+                                       "reason") ";"
+                                                 "UPDATE gpu_state SET foreign_pid = NULL;"
+                                                 "UPDATE fold SET reason = " PLAIN_OR_LEFT_OUT(
+                                                         "reason") ";"
+                                                                   "UPDATE measured SET reason "
+                                                                   "= " PLAIN_OR_LEFT_OUT(
+                                                                           "reason") ";";
 
 static const char names_sql[] =
         "UPDATE kernel SET name = hide_kernel(name);"
@@ -154,15 +167,15 @@ static void on_unhex(sqlite3_context *context, int count, sqlite3_value **values
 static int make_functions(sqlite3 *db, struct hider *hider)
 {
 	const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-	int code = sqlite3_create_function_v2(db, "hide", 3, flags, hider, on_hide, NULL, NULL,
-	                                      NULL);
+	int code =
+	        sqlite3_create_function_v2(db, "hide", 3, flags, hider, on_hide, NULL, NULL, NULL);
 
 	if (code == SQLITE_OK)
 		code = sqlite3_create_function_v2(db, "hide_kernel", 1, flags, hider,
 		                                  on_hide_kernel, NULL, NULL, NULL);
 	if (code == SQLITE_OK)
-		code = sqlite3_create_function_v2(db, "hex_bytes", 1, flags, hider, on_unhex,
-		                                  NULL, NULL, NULL);
+		code = sqlite3_create_function_v2(db, "hex_bytes", 1, flags, hider, on_unhex, NULL,
+		                                  NULL, NULL);
 	return code;
 }
 
@@ -200,9 +213,8 @@ static int change(sqlite3 *db, bool has_names)
 		code = sqlite3_exec(db, names_sql, NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(db,
-		                    has_names
-		                            ? "INSERT INTO meta VALUES ('anonymised', 'names')"
-		                            : "INSERT INTO meta VALUES ('anonymised', 'hosts')",
+		                    has_names ? "INSERT INTO meta VALUES ('anonymised', 'names')"
+		                              : "INSERT INTO meta VALUES ('anonymised', 'hosts')",
 		                    NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(db, "COMMIT; VACUUM", NULL, NULL, NULL);

@@ -99,7 +99,7 @@ wavetap_SOURCES = \
 	cli/cmd_top.c \
 	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
 	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
-	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+	cli/watch_text.c cli/watch_text.h cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
 if WT_NCURSES
 wavetap_SOURCES += cli/screen.c
 else
@@ -141,6 +141,12 @@ EXTRA_DIST += tests/unit/test_json.sh tests/unit/test_names.sh
 check_PROGRAMS += tests/unit/json_schema
 tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
 
+# HTML reports.
+check_PROGRAMS += tests/unit/html_check tests/unit/test_sha256
+TESTS += tests/unit/test_sha256
+tests_unit_html_check_SOURCES = tests/unit/html_check.c
+tests_unit_test_sha256_SOURCES = tests/unit/test_sha256.c cli/html/sha256.c cli/html/sha256.h tests/tap.h
+
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
 tests_unit_make_run_SOURCES = tests/unit/make_run.c
@@ -152,8 +158,8 @@ tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli
 
 check_PROGRAMS += tests/unit/wide_lines
 tests_unit_wide_lines_SOURCES = tests/unit/wide_lines.c
-TESTS += tests/unit/test_width.sh tests/unit/test_completion.sh
-EXTRA_DIST += tests/unit/test_width.sh tests/unit/test_completion.sh
+TESTS += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
+EXTRA_DIST += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
@@ -171,5 +177,7 @@ TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
 TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
 EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+TESTS += tests/unit/test_watch_screen.sh
+EXTRA_DIST += tests/unit/test_watch_screen.sh
 TESTS += tests/unit/test_exchange.sh
 EXTRA_DIST += tests/unit/test_exchange.sh

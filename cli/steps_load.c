@@ -7,6 +7,7 @@
 
 #include "analysis/map.h"
 #include "analysis/optimizer.h"
+#include "cli/progress.h"
 #include "cli/ranges.h"
 #include "cli/report_sql.h"
 #include "cli/steps_load.h"
@@ -39,17 +40,22 @@ static const char busy_sql[] =
 static int for_rows(sqlite3 *db, const char *sql, int64_t process_id,
                     int (*take)(sqlite3_stmt *s, void *arg), void *arg)
 {
+	struct wt_progress progress;
+	int64_t rows = 0;
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
 
 	if (rc)
 		return rc;
+	wt_progress_begin(&progress, "steps", "rows", 0);
 	sqlite3_bind_int64(s, 1, process_id);
 	while ((rc = wt_report_step(s)) > 0) {
+		wt_progress_set(&progress, ++rows);
 		rc = take(s, arg);
 		if (rc)
 			break;
 	}
+	wt_progress_end(&progress);
 	sqlite3_finalize(s);
 	return rc;
 }

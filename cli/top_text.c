@@ -458,9 +458,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	if (view->is_more)
 		wt_phrase_add(&line, "--limit 0 shows all");
 	if (style->next)
-		wt_phrase_add(&line, "next: %s%s", style->next, style->then ? "," : "");
+		wt_phrase_command(&line, "next: %s", style->next);
 	if (style->next && style->then)
-		wt_phrase_add(&line, "%s", style->then);
+		wt_phrase_command(&line, "or: %s", style->then);
 	wt_phrase_end(&line);
 }
 

@@ -99,17 +99,23 @@ bool wt_watch_is_same(const struct wt_watch_stamp *a, const struct wt_watch_stam
 
 /* ---- reading */
 
+const char *wt_watch_last(const struct wt_watch_options *options)
+{
+	const char *from = options->select.from;
+
+	return from && from[0] == '-' ? from : WT_WATCH_LAST;
+}
+
 static struct wt_select_words words_of(const struct wt_watch_query *query)
 {
 	struct wt_select_words words = query->options->select;
-	const char *from = words.from;
 
 	if (query->device[0])
 		words.device = query->device;
 	if (query->window == WT_WATCH_AS_TOP)
 		return words;
 	words.is_all = query->window == WT_WATCH_WHOLE;
-	words.from = words.is_all ? NULL : from && from[0] == '-' ? from : WT_WATCH_LAST;
+	words.from = words.is_all ? NULL : wt_watch_last(query->options);
 	words.to = words.steps = NULL;
 	return words;
 }

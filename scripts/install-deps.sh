@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what building and testing wavetap needs on Debian and Ubuntu: a C compiler,
-# autotools, SQLite, zlib; for the tests also sqlite3 and binutils. As root or with sudo.
+# autotools, SQLite, zlib, ncurses; for the tests also sqlite3, binutils and tmux. As root or with sudo.
 # On other systems it says what to install. Nothing is touched when all is there already.
 #
 # With --cross, where nobody is asked for a password (root, or CI set): also what the tests for
@@ -10,7 +10,7 @@ set -eu
 is_cross=
 [ "${1:-}" != --cross ] || is_cross=1
 
-packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libc6-dev binutils sqlite3 gzip"
+packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libc6-dev binutils sqlite3 gzip tmux"
 
 missing=
 for package in $packages; do
@@ -26,7 +26,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
   for tool in cc make autoreconf pkg-config; do
     command -v "$tool" >/dev/null 2>&1 || {
       echo "install-deps: '$tool' is missing, and this is not a Debian system: install a C compiler," >&2
-      echo "install-deps: make, autoconf, automake, pkg-config, SQLite and zlib with headers" >&2
+      echo "install-deps: make, autoconf, automake, pkg-config, SQLite and zlib with headers (ncurses for --watch)" >&2
       exit 1
     }
   done

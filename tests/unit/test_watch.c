@@ -97,9 +97,9 @@ static void test_random(void)
 			continue;
 		for (size_t i = 0; i < count; i++)
 			for (int is_utf8 = 0; is_utf8 < 2; is_utf8++)
-				wrong_text += wt_text_width(wt_bar_text(&parts[i], columns[i],
-				                                        is_utf8, text)) !=
-				              columns[i];
+				wrong_text +=
+				        wt_text_width(wt_bar_text(&parts[i], columns[i], is_utf8,
+				                                  text)) != columns[i];
 	}
 	ok(!wrong_sum, "20,000 bars: columns sum to the width (%d do not)", wrong_sum);
 	ok(!wrong_share, "each part within a column of its share (%d not)", wrong_share);
