@@ -13,6 +13,9 @@ dry=
 [ "$1" != -n ] || { dry=1; shift; }
 wavetap=$1
 shift
+new=$(mktemp "${TMPDIR:-/tmp}/wavetap-page.XXXXXX")
+trap 'rm -f "$new"' EXIT
+trap 'exit 1' HUP INT TERM
 for page; do
   command=$(basename "$page" .1)
   command=${command#wavetap-}
@@ -35,11 +38,8 @@ for page; do
       end_option()
       printf "%s", behind
       if (place != "behind") { print page ": has no list of options between .\\\" options and .\\\" options end" > "/dev/stderr"; exit 1 }
-    }' "$page" - >"$page.new" || { rm -f "$page.new"; exit 1; }
-  if cmp -s "$page" "$page.new"; then
-    rm "$page.new"
-    continue
-  fi
+    }' "$page" - >"$new"
+  cmp -s "$page" "$new" && continue
   echo "$page"
-  if [ -n "$dry" ]; then rm "$page.new"; else mv "$page.new" "$page"; fi
+  [ -n "$dry" ] || cat "$new" >"$page"
 done
