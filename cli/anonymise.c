@@ -93,6 +93,7 @@ static void on_hide_kernel(sqlite3_context *context, int count, sqlite3_value **
 #define PLAIN_OR_LEFT_OUT(column)                                                                  \
 	"iif(" column " GLOB '*[0-9/]*', 'left out (anonymised)', " column ")"
 
+/* clang-format off */
 static const char hosts_sql[] =
         "DELETE FROM meta WHERE key NOT IN ('run_id', 'run_key', 'place', 'name', 'created_ns',"
         " 'hostname', 'wavetap_version', 'analysis_version', 'analyzed_ns', 'analyzed_by',"
@@ -125,9 +126,12 @@ static const char hosts_sql[] =
         " boot_ns = boot_ns - (SELECT min(boot_ns) FROM clock);"
         "UPDATE sampler SET uuid = hex_bytes(hide('segment', uuid, 32)), pid = 0,"
         " reason = " PLAIN_OR_LEFT_OUT("reason") ";"
+        "UPDATE merge_source SET run_id = hide('run', run_id, 8),"
+        " hostname = 'host-' || hide('host', hostname, 8);"
         "UPDATE gpu_state SET foreign_pid = NULL;"
         "UPDATE fold SET reason = " PLAIN_OR_LEFT_OUT("reason") ";"
         "UPDATE measured SET reason = " PLAIN_OR_LEFT_OUT("reason") ";";
+/* clang-format on */
 
 static const char names_sql[] =
         "UPDATE kernel SET name = hide_kernel(name);"
@@ -154,15 +158,15 @@ static void on_unhex(sqlite3_context *context, int count, sqlite3_value **values
 static int make_functions(sqlite3 *db, struct hider *hider)
 {
 	const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC;
-	int code = sqlite3_create_function_v2(db, "hide", 3, flags, hider, on_hide, NULL, NULL,
-	                                      NULL);
+	int code =
+	        sqlite3_create_function_v2(db, "hide", 3, flags, hider, on_hide, NULL, NULL, NULL);
 
 	if (code == SQLITE_OK)
 		code = sqlite3_create_function_v2(db, "hide_kernel", 1, flags, hider,
 		                                  on_hide_kernel, NULL, NULL, NULL);
 	if (code == SQLITE_OK)
-		code = sqlite3_create_function_v2(db, "hex_bytes", 1, flags, hider, on_unhex,
-		                                  NULL, NULL, NULL);
+		code = sqlite3_create_function_v2(db, "hex_bytes", 1, flags, hider, on_unhex, NULL,
+		                                  NULL, NULL);
 	return code;
 }
 
@@ -195,14 +199,15 @@ static int change(sqlite3 *db, bool has_names)
 	if (code == SQLITE_OK)
 		code = wt_db_upgrade(db);
 	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL);
+	if (code == SQLITE_OK)
 		code = sqlite3_exec(db, hosts_sql, NULL, NULL, NULL);
 	if (code == SQLITE_OK && has_names)
 		code = sqlite3_exec(db, names_sql, NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(db,
-		                    has_names
-		                            ? "INSERT INTO meta VALUES ('anonymised', 'names')"
-		                            : "INSERT INTO meta VALUES ('anonymised', 'hosts')",
+		                    has_names ? "INSERT INTO meta VALUES ('anonymised', 'names')"
+		                              : "INSERT INTO meta VALUES ('anonymised', 'hosts')",
 		                    NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(db, "COMMIT; VACUUM", NULL, NULL, NULL);

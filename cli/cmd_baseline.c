@@ -305,10 +305,11 @@ const struct wt_command wt_cmd_baseline = {
         .name = "baseline",
         .operands = "set NAME RUN... | list | rm NAME...",
         .summary = "runs kept under a name, for compare",
-        .details =
-                "Copies of run files in the data directory's folder baselines, so that neither gc "
-                "nor a later run of the same name changes them. compare takes their names for "
-                "runs. set replaces a baseline of that name.\n",
+        .details = "Copies of run files, which neither gc nor a later run of the name changes. "
+                   "compare "
+                   "takes their names for runs.",
+        .example = "wavetap baseline list",
+        .theme = WT_THEME_KEEP,
         .options = baseline_options,
         .operand_count_min = 1,
         .operand_count_max = -1,

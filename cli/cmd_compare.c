@@ -37,11 +37,9 @@ static const struct wt_option compare_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct compare_values, by), by_choices,
          "what the table has rows of"},
         {"gate", 0, WT_OPTION_TEXT, "PCT", offsetof(struct compare_values, gate), NULL,
-         "exit 0 if no worse by PCT %, 4 if worse by more, 3 if that can't be judged"},
+         "exit 0: no worse by PCT %, 4: worse by more, 3: can't be judged"},
         {"on", 0, WT_OPTION_TEXT, "step-time|idle|kernel:RE", offsetof(struct compare_values, on),
-         NULL,
-         "what the gate is on (default: step-time): idle SM-time a step, or kernels whose name "
-         "matches"},
+         NULL, "what the gate is on (default: step-time)"},
         {"markdown", 0, WT_OPTION_FLAG, NULL, offsetof(struct compare_values, is_markdown), NULL,
          "a summary in Markdown, for a comment"},
         {"quiet", 'q', WT_OPTION_FLAG, NULL, offsetof(struct compare_values, is_quiet), NULL,
@@ -333,14 +331,13 @@ const struct wt_command wt_cmd_compare = {
         .name = "compare",
         .operands = "A B...",
         .summary = "what changed from one run to another, beyond noise; a gate for CI",
-        .details = "Sets B, and each further one, beside A: step time, idle SM-time, kernels. A "
-                   "side is "
-                   "a run (id, name, file, latest~N), several of one program with commas between "
-                   "them, "
-                   "or a baseline (wavetap baseline). Kernels are found again under other names. A "
-                   "change is called one if it is more than steps and runs differ by anyway; with "
-                   "three "
-                   "or more runs on each side that is measured, with fewer it is assumed.\n",
+        .details =
+                "A side is a run, several of one program with commas between them, or a baseline. "
+                "With three or more on each side noise between runs is measured, with fewer "
+                "assumed.",
+        .example = "wavetap compare latest~1 latest",
+        .minor = "between full-names kernel limit quiet csv",
+        .theme = WT_THEME_PLAN,
         .options = compare_options,
         .operand_count_min = 2,
         .operand_count_max = -1,

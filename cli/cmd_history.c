@@ -133,9 +133,8 @@ static void print_trend(struct wt_phrase *line, const struct wt_text_terminal *t
 		double value = get(&history->runs[i]);
 		double height = greatest > least ? (value - least) / (greatest - least) : 0.5;
 		/* The least shows, too: nothing is where nothing is known. */
-		const char *cell = isnan(value) ? "."
-		                                : wt_plot_level(0.1 + 0.9 * height,
-		                                                terminal->is_utf8);
+		const char *cell =
+		        isnan(value) ? "." : wt_plot_level(0.1 + 0.9 * height, terminal->is_utf8);
 
 		used += (size_t)snprintf(cells + used, sizeof(cells) - used, "%s", cell);
 	}
@@ -255,9 +254,9 @@ const struct wt_command wt_cmd_history = {
         .name = "history",
         .operands = "NAME",
         .summary = "the runs of one name over time: step, idle, launches",
-        .details =
-                "Runs that were recorded with run --name NAME, one a line, in order of time. What\n"
-                "differs by more than noise is the matter of compare.\n",
+        .details = "Runs that were recorded with run --name NAME, one a line, in order of time.",
+        .example = "wavetap history gpt",
+        .theme = WT_THEME_PLAN,
         .options = history_options,
         .operand_count_min = 1,
         .operand_count_max = 1,

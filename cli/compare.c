@@ -519,7 +519,22 @@ static int add_ranks(struct wt_compare *compare)
 	return 0;
 }
 
-static void judge_kernel_why(struct wt_compare_row *row)
+/* Does it run in nearly all steps, or slices, of the runs of a side? */
+static bool is_steady(const struct wt_compare_side *side, const struct wt_compare_unit *unit)
+{
+	for (size_t i = 0; i < side->count; i++) {
+		const struct wt_compare_kernel *kernel = unit->of_run[i];
+		size_t with = 0, blocks = side->runs[i].blocks;
+
+		for (size_t k = 0; kernel && k < blocks; k++)
+			with += kernel->launches_of[k] > 0;
+		if ((double)with < WT_COMPARE_STEADY_LEAST * (double)blocks)
+			return false;
+	}
+	return true;
+}
+
+static void judge_kernel_why(const struct wt_compare *compare, struct wt_compare_row *row)
 {
 	if (!row->before || (row->kind == WT_COMPARE_OF_CONFIG && !row->config_before))
 		row->contrast.why = "new";
@@ -527,6 +542,9 @@ static void judge_kernel_why(struct wt_compare_row *row)
 		row->contrast.why = "gone";
 	else if (row->match.score < WT_MATCH_SCORE_SURE)
 		row->contrast.why = "it is not sure that these are one kernel";
+	else if (compare->is_per_step && (!is_steady(&compare->before, row->before) ||
+	                                  !is_steady(&compare->after, row->after)))
+		row->contrast.why = "it does not run in every step";
 }
 
 static int fill_kernels(struct wt_compare *compare)
@@ -542,7 +560,7 @@ static int fill_kernels(struct wt_compare *compare)
 		                   row->after ? row->after->time_ns : 0);
 		if (fill(compare, row, kernel_values))
 			return -ENOMEM;
-		judge_kernel_why(row);
+		judge_kernel_why(compare, row);
 		set_margin(compare, row);
 	}
 	return 0;
@@ -572,7 +590,7 @@ static int add_config(struct wt_compare *compare, const struct wt_compare_row *o
 	             after ? (double)after->time_ns / steps_of(&compare->after.runs[0]) : 0);
 	if (fill(compare, row, config_values))
 		return -ENOMEM;
-	judge_kernel_why(row);
+	judge_kernel_why(compare, row);
 	set_margin(compare, row);
 	return 0;
 }

@@ -31,6 +31,9 @@
 /* By what a single launch's time may be off for good: CUPTI's times are in steps of it on an H200. */
 #define WT_COMPARE_RESOLUTION_NS 32
 
+/* Of the steps: a kernel that runs in fewer has a time a step that is mostly whether it ran. */
+#define WT_COMPARE_STEADY_LEAST 0.9
+
 enum wt_compare_kind {
 	WT_COMPARE_STEP, /* step time, ns */
 	WT_COMPARE_IDLE, /* idle SM-time a step, SM-ns: all lines but active and unjudged */

@@ -131,9 +131,9 @@ static int add_table(sqlite3 *db, struct wt_digest *digest, const char *table)
 
 static int add_all(sqlite3 *db, struct wt_digest *digest)
 {
-	static const char sql[] =
-	        "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-	        " AND name NOT GLOB 'ledger_*' AND name <> 'chunk' ORDER BY name";
+	static const char sql[] = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND "
+	                          "name NOT LIKE 'sqlite_%'"
+	                          " AND name NOT GLOB 'ledger_*' AND name NOT IN ('chunk', 'drop_mark') ORDER BY name";
 	sqlite3_stmt *s = NULL;
 	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
 

@@ -18,6 +18,7 @@
 
 #include <curses.h>
 
+#include "cli/progress.h"
 #include "cli/screen.h"
 #include "cli/text.h"
 
@@ -129,18 +130,18 @@ static void restore_stderr(void)
 static void choose_colours(bool wants_colour)
 {
 	static const short colours[WT_SCREEN_STYLES] = {
-	        [WT_SCREEN_WARNING] = COLOR_YELLOW,    [WT_SCREEN_ACTIVE] = COLOR_GREEN,
-	        [WT_SCREEN_IDLE] = COLOR_YELLOW,       [WT_SCREEN_UNJUDGED] = COLOR_WHITE,
-	        [WT_SCREEN_GAP_HOST] = COLOR_RED,      [WT_SCREEN_GAP_QUEUE] = COLOR_MAGENTA,
-	        [WT_SCREEN_GAP_WAIT] = COLOR_CYAN,     [WT_SCREEN_GAP_OTHER] = COLOR_BLUE,
+	        [WT_SCREEN_WARNING] = COLOR_YELLOW, [WT_SCREEN_ACTIVE] = COLOR_GREEN,
+	        [WT_SCREEN_IDLE] = COLOR_YELLOW,    [WT_SCREEN_UNJUDGED] = COLOR_WHITE,
+	        [WT_SCREEN_GAP_HOST] = COLOR_RED,   [WT_SCREEN_GAP_QUEUE] = COLOR_MAGENTA,
+	        [WT_SCREEN_GAP_WAIT] = COLOR_CYAN,  [WT_SCREEN_GAP_OTHER] = COLOR_BLUE,
 	};
 
 	the.has_colour = wants_colour && has_colors() && start_color() == OK;
 	if (!the.has_colour)
 		return;
 	(void)use_default_colors();
-	for (short i = WT_SCREEN_WARNING; i < WT_SCREEN_STYLES; i++)
-		(void)init_pair(i, colours[i], -1);
+	for (int i = WT_SCREEN_WARNING; i < WT_SCREEN_STYLES; i++)
+		(void)init_pair((short)i, colours[i], -1);
 }
 
 /* What can't place the cursor can't show a screen. */
@@ -155,7 +156,7 @@ int wt_screen_check(char *why, size_t why_bytes)
 {
 	if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
 		return 0;
-	snprintf(why, why_bytes, "it needs a terminal as input and output");
+	snprintf(why, why_bytes, "needs a terminal as input and output");
 	return -ENOTTY;
 }
 
@@ -172,6 +173,7 @@ int wt_screen_open(bool wants_colour, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "signals: %s", strerror(-rc));
 		return rc;
 	}
+	wt_progress_forbid();
 	the.screen = newterm(NULL, stdout, stdin);
 	if (!the.screen || !can_place_cursor()) {
 		if (the.screen) {
@@ -390,13 +392,13 @@ static int key_of(int code)
 	static const struct {
 		int code, key;
 	} keys[] = {
-	        {KEY_UP, WT_KEY_UP},       {KEY_DOWN, WT_KEY_DOWN},
-	        {KEY_LEFT, WT_KEY_LEFT},   {KEY_RIGHT, WT_KEY_RIGHT},
-	        {KEY_HOME, WT_KEY_HOME},   {KEY_END, WT_KEY_END},
+	        {KEY_UP, WT_KEY_UP},         {KEY_DOWN, WT_KEY_DOWN},
+	        {KEY_LEFT, WT_KEY_LEFT},     {KEY_RIGHT, WT_KEY_RIGHT},
+	        {KEY_HOME, WT_KEY_HOME},     {KEY_END, WT_KEY_END},
 	        {KEY_PPAGE, WT_KEY_PAGE_UP}, {KEY_NPAGE, WT_KEY_PAGE_DOWN},
-	        {KEY_ENTER, WT_KEY_ENTER}, {'\r', WT_KEY_ENTER},
-	        {'\n', WT_KEY_ENTER},      {KEY_BACKSPACE, WT_KEY_BACKSPACE},
-	        {0x7f, WT_KEY_BACKSPACE},  {'\b', WT_KEY_BACKSPACE},
+	        {KEY_ENTER, WT_KEY_ENTER},   {'\r', WT_KEY_ENTER},
+	        {'\n', WT_KEY_ENTER},        {KEY_BACKSPACE, WT_KEY_BACKSPACE},
+	        {0x7f, WT_KEY_BACKSPACE},    {'\b', WT_KEY_BACKSPACE},
 	        {0x1b, WT_KEY_ESCAPE},
 	};
 

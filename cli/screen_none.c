@@ -10,7 +10,8 @@
 int wt_screen_check(char *why, size_t why_bytes)
 {
 	snprintf(why, why_bytes,
-	         "this wavetap was built without ncurses (Debian: install libncurses-dev, then build it "
+	         "this wavetap was built without ncurses (Debian: install libncurses-dev, then "
+	         "build it "
 	         "again)");
 	return -ENOSYS;
 }

@@ -201,14 +201,14 @@ static void say_shares(char *text, size_t text_bytes, const double *shares, size
 		most = fmax(most, shares[i]);
 		if (count <= DEVICES_TOLD)
 			say(text, text_bytes, "%s%s",
-			               i == 0           ? ""
-			               : i + 1 == count ? " and "
-			                                : ", ",
-			               wt_text_percent(a, shares[i], 1));
+			    i == 0           ? ""
+			    : i + 1 == count ? " and "
+			                     : ", ",
+			    wt_text_percent(a, shares[i], 1));
 	}
 	if (count > DEVICES_TOLD)
 		say(text, text_bytes, "%s to %s", wt_text_percent(a, least, 1),
-		               wt_text_percent(b, most, 1));
+		    wt_text_percent(b, most, 1));
 	say(text, text_bytes, "%%");
 }
 
@@ -229,7 +229,9 @@ static void print_busy(struct wt_phrase *line, const struct wt_story *story,
                        const struct sums *sums)
 {
 	const struct wt_report *report = &story->report;
-	double *shares = calloc(report->device_count + 1, sizeof(*shares));
+	/* of either */
+	double *shares =
+	        calloc(report->device_count + story->ledger.device_count + 1, sizeof(*shares));
 	char text[200];
 	size_t count;
 
@@ -266,8 +268,9 @@ static void print_between(struct wt_phrase *line, const struct wt_story *story,
 	double above = INFINITY;
 
 	begin(line, "lost");
-	wt_phrase_add(line, "between kernels %s%s%s, %s%% of the GPU%s%s", number(a, &unit, time_ns(sums, sums->gaps)),
-	              unit.name, per_step(sums), percent(b, sums, sums->gaps), sums->devices > 1 ? "s" : "",
+	wt_phrase_add(line, "between kernels %s%s%s, %s%% of the GPU%s%s",
+	              number(a, &unit, time_ns(sums, sums->gaps)), unit.name, per_step(sums),
+	              percent(b, sums, sums->gaps), sums->devices > 1 ? "s" : "",
 	              story->has_ledger ? "" : "; causes: wavetap ledger");
 	for (int told = 0; story->has_ledger && told < WT_GAP_CAUSE_MAX; told++) {
 		int most = -1;
@@ -303,16 +306,16 @@ static void print_inside_model(struct wt_phrase *line, const struct sums *sums)
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 	char times[2 * WT_TEXT_NUMBER_BYTES + 8], shares[2 * WT_TEXT_NUMBER_BYTES + 8];
 
-	wt_phrase_add(line, "inside kernels ~%s%s%s, %s%%",
-	              range(times, sizeof(times), number(a, &unit, time_ns(sums, least)),
-	                    number(b, &unit, time_ns(sums, most))),
-	              unit.name, per_step(sums),
-	              range(shares, sizeof(shares), percent(a, sums, least),
-	                    percent(b, sums, most)));
+	wt_phrase_add(
+	        line, "inside kernels ~%s%s%s, %s%%",
+	        range(times, sizeof(times), number(a, &unit, time_ns(sums, least)),
+	              number(b, &unit, time_ns(sums, most))),
+	        unit.name, per_step(sums),
+	        range(shares, sizeof(shares), percent(a, sums, least), percent(b, sums, most)));
 	range(times, sizeof(times), number(a, &unit, time_ns(sums, sums->wave)),
 	      number(b, &unit, time_ns(sums, sums->wave_max)));
-	wt_phrase_item(line, "= underfill ~%s wave ~%s", number(a, &unit, time_ns(sums, sums->under)),
-	               times);
+	wt_phrase_item(line, "= underfill ~%s wave ~%s",
+	               number(a, &unit, time_ns(sums, sums->under)), times);
 	wt_phrase_item(line, "(straggle, ramp: not measured)");
 }
 
@@ -366,7 +369,8 @@ static void print_kernel(struct wt_phrase *line, const struct sums *sums,
 	char *name;
 
 	begin(line, is_first ? "worst" : "");
-	snprintf(time, sizeof(time), "%s%s%s", mark_text(row->disagrees ? '!' : wt_top_lost_mark(row)),
+	snprintf(time, sizeof(time), "%s%s%s",
+	         mark_text((char)(row->disagrees ? '!' : wt_top_lost_mark(row))),
 	         number(a, &unit, lost_ns), unit.name);
 	wt_phrase_add(line, "%7s %4s%%", time, percent(b, sums, (double)row->idle_sm_ns));
 	snprintf(id, sizeof(id), "id:%" PRId64, row->kernel_id);
@@ -423,13 +427,13 @@ static void print_finding(struct wt_phrase *line, const struct wt_story *story,
 		unit = unit_of(time_ns(sums, finding->stake_max_sm_ns));
 		percent(a, sums, finding->stake_sm_ns);
 		percent(b, sums, finding->stake_max_sm_ns);
-		wt_phrase_words(line, line->indent_columns, "1 of %zu: %s%s%s%%, at most %s%s%s: %s%s%s%s",
-		                diagnosis->count, strcmp(a, b) ? a : "", strcmp(a, b) ? " to " : "",
-		                b, number(c, &unit, time_ns(sums, finding->stake_max_sm_ns)),
-		                unit.name, per_step(sums), finding->title,
-		                strcmp(finding->grade, "model") ? " (" : "",
-		                strcmp(finding->grade, "model") ? finding->grade : "",
-		                strcmp(finding->grade, "model") ? ")" : "");
+		wt_phrase_words(
+		        line, line->indent_columns, "1 of %zu: %s%s%s%%, at most %s%s%s: %s%s%s%s",
+		        diagnosis->count, strcmp(a, b) ? a : "", strcmp(a, b) ? " to " : "", b,
+		        number(c, &unit, time_ns(sums, finding->stake_max_sm_ns)), unit.name,
+		        per_step(sums), finding->title, strcmp(finding->grade, "model") ? " (" : "",
+		        strcmp(finding->grade, "model") ? finding->grade : "",
+		        strcmp(finding->grade, "model") ? ")" : "");
 	}
 	wt_phrase_end(line);
 }
@@ -484,7 +488,8 @@ static void print_cost(struct wt_phrase *line, const struct wt_cost *cost)
 		              wt_text_percent(b, (double)own_ns, (double)cost->wall_ns));
 	else
 		wt_phrase_add(line, "%s", wt_text_ns(a, own_ns));
-	wt_phrase_add(line, "without CUPTI's own, which can't be told");
+	if (own_ns != WT_COST_UNKNOWN)
+		wt_phrase_add(line, "without CUPTI's own, which can't be told");
 	wt_phrase_end(line);
 }
 
@@ -496,7 +501,7 @@ void wt_story_print_next(FILE *out, const struct wt_text_terminal *terminal,
 
 	wt_phrase_init(&line, out, terminal);
 	begin(&line, "next");
-	wt_phrase_add(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
+	wt_phrase_command(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
 	wt_phrase_end(&line);
 }
 

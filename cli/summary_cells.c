@@ -38,9 +38,9 @@ static void add_share(struct wt_table *table, int64_t part, int64_t whole)
 
 double wt_summary_idle_share(const struct wt_run_summary *summary)
 {
-	return summary->total_sm_us > 0 ? (double)wt_run_summary_idle_sm_us(summary) /
-	                                          (double)summary->total_sm_us
-	                                : -1;
+	return summary->total_sm_us > 0
+	               ? (double)wt_run_summary_idle_sm_us(summary) / (double)summary->total_sm_us
+	               : -1;
 }
 
 static void add_sm_time(struct wt_table *table, const struct wt_run_summary *summary)

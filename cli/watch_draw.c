@@ -145,17 +145,11 @@ static void draw_title(const struct wt_watch *watch)
 		         wt_text_ns(a, wt_watch_pace_ns(&watch->pace)),
 		         wt_text_ns(b, watch->pace.took_ns));
 	else if (is_live)
-		snprintf(every, sizeof(every), "  every %s", wt_text_ns(a, watch->pace.interval_ns));
+		snprintf(every, sizeof(every), "  every %s",
+		         wt_text_ns(a, watch->pace.interval_ns));
 	snprintf(right, sizeof(right), "%s%s  %s", state_word(watch), every,
 	         wt_watch_clock(time, state->taken_s));
 	wt_watch_title(left, right);
-}
-
-static const char *window_word(const struct wt_watch_state *state)
-{
-	return state->query.window == WT_WATCH_WHOLE          ? "whole run"
-	       : state->query.window == WT_WATCH_LAST_SECONDS ? "last seconds"
-	                                                      : "";
 }
 
 /* What it is of, what the figures rest on, and what is missing. */
@@ -172,7 +166,7 @@ static void print_facts(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_init(&line, out, terminal);
 	wt_top_print_devices(&line, report);
 	if (report->has_window && state->query.window == WT_WATCH_LAST_SECONDS)
-		wt_phrase_add(&line, "%s:", window_word(state));
+		wt_phrase_add(&line, "last %s:", wt_watch_last(state->query.options) + 1);
 	if (report->has_window)
 		wt_top_print_window(&line, report->select, report->steps,
 		                    report->end_ns - report->start_ns);
@@ -384,7 +378,8 @@ static void draw_keys(const char *const *keys)
 	char text[400] = "";
 	size_t used = 0;
 
-	for (; *keys && used + 2 + strlen(*keys) < columns && used + 2 + strlen(*keys) < sizeof(text);
+	for (;
+	     *keys && used + 2 + strlen(*keys) < columns && used + 2 + strlen(*keys) < sizeof(text);
 	     keys++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? "  " : "",
 		                         *keys);
@@ -422,9 +417,9 @@ static void draw_pager(struct wt_watch *watch)
 
 static void draw_body(struct wt_watch *watch)
 {
-	static const char *const keys[] = {"? help",   "q quit",   "s sort",       "g group",
-	                                   "/ filter", "w window", "Enter kernel", "space freeze",
-	                                   "d device", "i info",   NULL};
+	static const char *const keys[] = {
+	        "? help",       "q quit",       "s sort",   "g group", "/ filter", "w window",
+	        "Enter kernel", "space freeze", "d device", "i info",  NULL};
 	static const char *const menu_keys[] = {"Enter choose", "Esc back", "arrows", NULL};
 	unsigned row = draw_head(watch);
 

@@ -27,7 +27,8 @@ static void print_help(FILE *out)
 	      "  g              what a row is: kernel, configuration, step, stream, ...\n"
 	      "  /              only rows whose name matches an expression; empty: all\n"
 	      "  d              one device, or all\n"
-	      "  w              which part of the run: as top has it (what was asked for, else its\n"
+	      "  w              which part of the run: as top has it (what was asked for, else "
+	      "its\n"
 	      "                 steady steps), the whole run, its last seconds\n"
 	      "  space, f       freeze, and go on\n"
 	      "  r              read the run again now\n"
@@ -41,7 +42,8 @@ static void print_help(FILE *out)
 	wt_watch_print_letters(out);
 	fputs("\nNumbers\n"
 	      "  ~ model only   * in part   . none or not knowable\n"
-	      "  Those of wavetap top with the same options at that moment. LOST to TIME are times\n"
+	      "  Those of wavetap top with the same options at that moment. LOST to TIME are "
+	      "times\n"
 	      "  of the whole GPU: SM-time / SMs. wavetap top --columns help explains columns.\n"
 	      "  A run that takes long to read is read more seldom: the title says how often.\n",
 	      out);
@@ -138,8 +140,7 @@ static void open_choices(struct wt_watch *watch, enum wt_watch_menu kind, const 
 
 	open_menu(watch, kind, title);
 	for (; choices->word && menu->count < WT_MENU_ITEMS_MAX; choices++)
-		menu->items[menu->count++] =
-		        (struct wt_menu_item){choices->word, choices->help};
+		menu->items[menu->count++] = (struct wt_menu_item){choices->word, choices->help};
 	menu->selected = now < menu->count ? now : 0;
 }
 
@@ -231,17 +232,15 @@ static bool may_read(struct wt_watch *watch)
 
 static void next_window(struct wt_watch *watch)
 {
-	static const char *const words[] = {"as wavetap top has it", "the whole run",
-	                                    "the last seconds of the run"};
-	const char *from = watch->options->select.from;
+	static const char *const words[] = {"as wavetap top has it", "the whole run", "the last"};
 
 	watch->query.window = (watch->query.window + 1) % WT_WATCH_WINDOWS;
+	/* With --all the first two are the same. */
+	if (watch->query.window == WT_WATCH_WHOLE && watch->options->select.is_all)
+		watch->query.window = WT_WATCH_LAST_SECONDS;
 	watch->is_wanted = true;
-	if (watch->query.window == WT_WATCH_LAST_SECONDS)
-		SAY(watch, "%s: %s", words[watch->query.window],
-		    (from && from[0] == '-' ? from : WT_WATCH_LAST) + 1);
-	else
-		SAY(watch, "%s", words[watch->query.window]);
+	SAY(watch, "%s %s", words[watch->query.window],
+	    watch->query.window == WT_WATCH_LAST_SECONDS ? wt_watch_last(watch->options) + 1 : "");
 }
 
 /* ---- the filter */

@@ -64,9 +64,9 @@ struct bar {
 static void add_device(struct bar *bar, const struct wt_ledger_device *device)
 {
 	const struct wt_sweep_share *share = &device->share;
-	const int64_t in_kernels[] = {share->active_sm_ns,   share->underfill_sm_ns,
-	                              share->wave_sm_ns,     share->straggle_sm_ns,
-	                              share->ramp_sm_ns,     share->unjudged_sm_ns,
+	const int64_t in_kernels[] = {share->active_sm_ns, share->underfill_sm_ns,
+	                              share->wave_sm_ns,   share->straggle_sm_ns,
+	                              share->ramp_sm_ns,   share->unjudged_sm_ns,
 	                              share->comm_sm_ns};
 	int64_t parts_sm_ns[WT_EVIDENCE_MAX];
 
@@ -257,17 +257,16 @@ unsigned wt_watch_draw_ledger(unsigned row, const struct wt_report *report, size
 void wt_watch_print_letters(FILE *out)
 {
 	for (size_t i = 0; i < PARTS; i++) {
-		const char *meaning =
-		        i == 0   ? "SMs with blocks"
-		        : i == 1 ? "SMs that never got a block"
-		        : i == 2 ? "partial last waves"
-		        : i == 3 ? "unequal blocks (measured)"
-		        : i == 4 ? "launch and drain in a kernel (measured)"
-		        : i == 5 ? "no model fits, or kernels share SMs"
-		        : i == 6 ? "idle while only collectives ran"
-		        : i < 7 + WT_GAP_CAUSE_MAX
-		                ? wt_gap_cause_meaning((enum wt_gap_cause)(i - 7))
-		                : "what the lines above leave";
+		const char *meaning = i == 0   ? "SMs with blocks"
+		                      : i == 1 ? "SMs that never got a block"
+		                      : i == 2 ? "partial last waves"
+		                      : i == 3 ? "unequal blocks (measured)"
+		                      : i == 4 ? "launch and drain in a kernel (measured)"
+		                      : i == 5 ? "no model fits, or kernels share SMs"
+		                      : i == 6 ? "idle while only collectives ran"
+		                      : i < 7 + WT_GAP_CAUSE_MAX
+		                              ? wt_gap_cause_meaning((enum wt_gap_cause)(i - 7))
+		                              : "what the lines above leave";
 
 		fprintf(out, "  %c %-11s %s\n", looks[i].letter, looks[i].name, meaning);
 	}

@@ -26,13 +26,10 @@
 	         offsetof(values, interval),                                                       \
 	         NULL,                                                                             \
 	         "with --watch: how often, 100ms to 1h (default: 1s)"},                            \
-	        {"no-color",                                                                       \
-	         0,                                                                                \
-	         WT_OPTION_FLAG,                                                                   \
-	         NULL,                                                                             \
-	         offsetof(values, has_no_colour),                                                  \
-	         NULL,                                                                             \
-	         "with --watch: no colours, as with NO_COLOR"}
+	{                                                                                          \
+		"no-color", 0, WT_OPTION_FLAG, NULL, offsetof(values, has_no_colour), NULL,        \
+		        "with --watch: no colours, as with NO_COLOR"                               \
+	}
 
 /* An enum wt_exit, after a message: the time makes no sense, or there is one without --watch. */
 int wt_watch_parse(const char *command, bool is_watched, const char *interval, bool has_no_colour,

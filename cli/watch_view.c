@@ -30,9 +30,8 @@ bool wt_watch_has_room(void)
 
 void wt_watch_terminal(struct wt_text_terminal *ret_terminal, unsigned columns)
 {
-	*ret_terminal = (struct wt_text_terminal){.is_tty = true,
-	                                          .is_utf8 = wt_screen_is_utf8(),
-	                                          .width_columns = columns};
+	*ret_terminal = (struct wt_text_terminal){
+	        .is_tty = true, .is_utf8 = wt_screen_is_utf8(), .width_columns = columns};
 }
 
 int64_t wt_watch_now_ns(void)

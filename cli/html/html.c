@@ -128,8 +128,10 @@ static void put_head(FILE *out, const struct wt_html_column *column)
 void wt_html_table_begin(FILE *out, const char *id, const char *caption,
                          const struct wt_html_column *columns, size_t count, unsigned flags)
 {
-	fprintf(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"%s-caption\">\n"
-	             "<table id=\"%s\"%s%s>\n<caption id=\"%s-caption\">",
+	fprintf(out,
+	        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+	        "aria-labelledby=\"%s-caption\">\n"
+	        "<table id=\"%s\"%s%s>\n<caption id=\"%s-caption\">",
 	        id, id, flags & WT_HTML_SORTABLE ? " data-sort=\"1\"" : "",
 	        flags & WT_HTML_SEARCHED ? " data-search=\"1\"" : "", id);
 	wt_html_text(out, caption, 0);
@@ -163,6 +165,8 @@ void wt_html_int(FILE *out, int64_t value, const char *shown)
 {
 	char text[WT_TEXT_NUMBER_BYTES];
 
+	if (!value && shown && !strcmp(shown, "0ns"))
+		shown = "0";
 	fprintf(out, "<td data-v=\"%" PRId64 "\">", value);
 	wt_html_text(out, shown ? shown : wt_text_count(text, value), 0);
 	fputs("</td>", out);
@@ -279,7 +283,8 @@ void wt_html_bar(FILE *out, const char *title, const struct wt_html_part *parts,
 	double at = 0;
 	char percent[WT_TEXT_NUMBER_BYTES];
 
-	fputs("<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" role=\"img\">"
+	fputs("<svg class=\"bar\" viewBox=\"0 0 1000 10\" preserveAspectRatio=\"none\" "
+	      "role=\"img\">"
 	      "<title>",
 	      out);
 	wt_html_text(out, title, 0);
@@ -301,9 +306,19 @@ void wt_html_bar(FILE *out, const char *title, const struct wt_html_part *parts,
 void wt_html_swatch(FILE *out, const char *class)
 {
 	fprintf(out,
-	        "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\" focusable=\"false\">"
+	        "<svg class=\"swatch\" viewBox=\"0 0 10 10\" aria-hidden=\"true\" "
+	        "focusable=\"false\">"
 	        "<rect class=\"%s\" width=\"10\" height=\"10\"></rect></svg>",
 	        class);
+}
+
+const char *wt_html_waves(char text[WT_TEXT_NUMBER_BYTES], double waves)
+{
+	if (waves > 0 && waves < 0.01)
+		snprintf(text, WT_TEXT_NUMBER_BYTES, "<0.01");
+	else
+		snprintf(text, WT_TEXT_NUMBER_BYTES, "%.2f", waves);
+	return text;
 }
 
 const char *wt_html_percent(char text[WT_TEXT_NUMBER_BYTES], double part, double whole)

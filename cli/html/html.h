@@ -31,7 +31,8 @@ void wt_html_json(FILE *out, const char *json, size_t bytes);
 /* ---- tables */
 
 struct wt_html_column {
-	const char *key; /* of its figures, as in --json: what scripts and tests know it by; NULL: none */
+	const char *
+	        key; /* of its figures, as in --json: what scripts and tests know it by; NULL: none */
 	const char *title;
 	const char *help; /* a tooltip, or NULL */
 	bool is_text; /* to the left; else a figure */
@@ -91,5 +92,8 @@ void wt_html_swatch(FILE *out, const char *class);
 
 /* "12.3 %", or "–" where the whole is not above 0. */
 const char *wt_html_percent(char text[WT_TEXT_NUMBER_BYTES], double part, double whole);
+
+/* "7.76", "<0.01". */
+const char *wt_html_waves(char text[WT_TEXT_NUMBER_BYTES], double waves);
 
 #endif /* WT_CLI_HTML_HTML_H */

@@ -17,8 +17,9 @@
 
 static void begin_figure(FILE *out, const char *class)
 {
-	fprintf(out, "<figure class=\"plot\">\n<svg class=\"%s\" viewBox=\"0 0 600 160\" "
-	             "preserveAspectRatio=\"none\" role=\"img\"><title>",
+	fprintf(out,
+	        "<figure class=\"plot\">\n<svg class=\"%s\" viewBox=\"0 0 600 160\" "
+	        "preserveAspectRatio=\"none\" role=\"img\"><title>",
 	        class);
 }
 
@@ -44,13 +45,15 @@ static double height_of(double value, double most)
 }
 
 /* Steps from bin to bin at `value(i)`, back along `base` or the bottom. */
-static void put_steps(FILE *out, const struct wt_rates *rates, double sms, double sign, bool is_back)
+static void put_steps(FILE *out, const struct wt_rates *rates, double sms, double sign,
+                      bool is_back)
 {
 	size_t n = rates->bin_count;
 
 	for (size_t k = 0; k < n; k++) {
 		size_t i = is_back ? n - 1 - k : k;
-		double left = WIDTH * (double)i / (double)n, right = WIDTH * (double)(i + 1) / (double)n;
+		double left = WIDTH * (double)i / (double)n,
+		       right = WIDTH * (double)(i + 1) / (double)n;
 		double error = isfinite(rates->bins[i].error_sms) ? rates->bins[i].error_sms : 0;
 		double y = height_of(rates->bins[i].active_sms + sign * error, sms);
 
@@ -84,11 +87,13 @@ void wt_html_put_profile(FILE *out, const struct wt_show_config *config)
 		fprintf(out, "<path class=\"model\" d=\"M0 %.1fH600\"></path>",
 		        height_of(config->model.active_sms, sms));
 	fputs("</svg>\n", out);
-	snprintf(first, sizeof(first), "start, up: %.0f SMs", sms);
+	snprintf(first, sizeof(first), "start, top: %.0f SMs", sms);
 	put_axis(out, first, "", "end of the launch");
-	fprintf(out, "<figcaption>Tail profile, grid %" PRId64 ": SMs active, with the error", config->blocks);
+	fprintf(out, "<figcaption>Tail profile, grid %" PRId64 ": SMs active, with the error",
+	        config->blocks);
 	if (used && isfinite(used->active_sms))
-		fprintf(out, "; mean %.1f &#177; %.1f of %.0f", used->active_sms, used->error_sms, sms);
+		fprintf(out, "; mean %.1f &#177; %.1f of %.0f", used->active_sms, used->error_sms,
+		        sms);
 	if (config->model.is_judged)
 		fprintf(out, "; dashed: the model&#8217;s mean, %.1f", config->model.active_sms);
 	fputs("</figcaption>\n</figure>\n", out);
@@ -137,8 +142,8 @@ static void put_curve_table(FILE *out, const struct wt_show_config *const *point
 	for (size_t i = 0; i < count; i++) {
 		wt_html_row_begin(out, "config", points[i]->row.config_id, NULL);
 		wt_html_int(out, points[i]->blocks, NULL);
-		snprintf(a, sizeof(a), "%.2f", points[i]->row.waves);
-		wt_html_double(out, points[i]->row.has_waves ? points[i]->row.waves : NAN, a, NULL);
+		wt_html_double(out, points[i]->row.has_waves ? points[i]->row.waves : NAN,
+		               wt_html_waves(a, points[i]->row.waves), NULL);
 		wt_html_int(out, mean_of(points[i]), wt_text_ns(a, mean_of(points[i])));
 		wt_html_int(out, points[i]->row.launches, NULL);
 		wt_html_row_end(out);
@@ -162,23 +167,27 @@ static void put_curve(FILE *out, const struct wt_show_config *const *points, siz
 	waves = resident > 0 ? most_blocks / resident : 0;
 	every = waves / WT_HTML_WAVE_EDGES + 1;
 	begin_figure(out, "curve");
-	wt_html_format(out, "Mean time of a launch against its blocks, %zu grids up to %" PRId64
-	                    " blocks and %s",
+	wt_html_format(out,
+	               "Mean time of a launch against its blocks, %zu grids up to %" PRId64
+	               " blocks and %s",
 	               count, most_blocks, wt_text_ns(top, most_ns));
 	fputs("</title>\n", out);
 	put_edges(out, resident, most_blocks, every);
 	put_points(out, points, count, most_blocks, most_ns, true);
 	put_points(out, points, count, most_blocks, most_ns, false);
 	fputs("</svg>\n", out);
-	snprintf(middle, sizeof(middle), "up: %s", wt_text_ns(top, most_ns));
+	snprintf(middle, sizeof(middle), "top: %s", wt_text_ns(top, most_ns));
 	snprintf(last, sizeof(last), "%" PRId64 " blocks", most_blocks);
 	put_axis(out, "0", middle, last);
 	fprintf(out, "<figcaption>Time against grid, blocks of %" PRId64 " threads",
 	        points[0]->row.block[0] * points[0]->row.block[1] * points[0]->row.block[2]);
 	if (resident > 0 && every == 1)
-		fprintf(out, "; an upright line where one more wave begins, every %" PRId64 " blocks", resident);
+		fprintf(out,
+		        "; an upright line where one more wave begins, every %" PRId64 " blocks",
+		        resident);
 	else if (resident > 0)
-		fprintf(out, "; an upright line every %" PRId64 " waves of %" PRId64 " blocks", every, resident);
+		fprintf(out, "; an upright line every %" PRId64 " waves of %" PRId64 " blocks",
+		        every, resident);
 	if (count < all)
 		fprintf(out, "; the smallest %zu of %zu grids", count, all);
 	fputs("</figcaption>\n", out);
@@ -199,7 +208,8 @@ int wt_html_put_curves(FILE *out, const struct wt_show *show)
 			put_curve(out, points, count);
 	}
 	if (shown > WT_HTML_CURVES)
-		fprintf(out, "<p class=\"limit\">The first %d of %zu curves of time against grid.</p>\n",
+		fprintf(out,
+		        "<p class=\"limit\">The first %d of %zu curves of time against grid.</p>\n",
 		        WT_HTML_CURVES, shown);
 	if (!points || !is_done)
 		shown = SIZE_MAX;
@@ -213,6 +223,7 @@ int wt_html_put_curves(FILE *out, const struct wt_show *show)
 void wt_html_put_durations(FILE *out, const struct wt_show *show)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char top[WT_TEXT_NUMBER_BYTES + 24];
 	size_t n = show->bin_count;
 	int64_t most = 0;
 
@@ -235,14 +246,16 @@ void wt_html_put_durations(FILE *out, const struct wt_show *show)
 		fprintf(out,
 		        "<rect class=\"area\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">"
 		        "<title>%s launches, %s to %s</title></rect>",
-		        WIDTH * (double)i / (double)n, HEIGHT - height, WIDTH / (double)n - 3, height,
-		        wt_text_count(a, show->bins[i].count), wt_text_ns(b, show->bins[i].low_ns),
-		        wt_text_ns(c, show->bins[i].high_ns));
+		        WIDTH * (double)i / (double)n, HEIGHT - height, WIDTH / (double)n - 3,
+		        height, wt_text_count(a, show->bins[i].count),
+		        wt_text_ns(b, show->bins[i].low_ns), wt_text_ns(c, show->bins[i].high_ns));
 	}
 	fputs("</svg>\n", out);
-	snprintf(c, sizeof(c), "up: %s", wt_text_count(a, most));
-	put_axis(out, wt_text_ns(a, show->bins[0].low_ns), c,
+	snprintf(top, sizeof(top), "top: %s launches", wt_text_count(a, most));
+	put_axis(out, wt_text_ns(a, show->bins[0].low_ns), top,
 	         wt_text_ns(b, show->bins[n - 1].high_ns));
-	fprintf(out, "<figcaption>Durations of its launches: median %s, 99 of 100 within %s</figcaption>\n</figure>\n",
+	fprintf(out,
+	        "<figcaption>Durations of its launches: median %s, 99 of 100 within "
+	        "%s</figcaption>\n</figure>\n",
 	        wt_text_ns(a, show->durations.median_ns), wt_text_ns(b, show->durations.p99_ns));
 }

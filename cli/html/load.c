@@ -63,8 +63,8 @@ static int load_time(struct wt_html_report *report)
 
 	if (each > WT_HTML_BUCKETS)
 		each = WT_HTML_BUCKETS;
-	return wt_ledger_load_buckets(report->view.run.db, &report->device_select,
-	                              -(int64_t)each, &report->time);
+	return wt_ledger_load_buckets(report->view.run.db, &report->device_select, -(int64_t)each,
+	                              &report->time);
 }
 
 /* As `wavetap steps` finds them: of the whole run. */
@@ -119,8 +119,8 @@ static int load_devices(struct wt_html_report *report, struct wt_progress *progr
 	int code = WT_EXIT_FINE, rc;
 
 	report->has_ledger = true;
-	report->device_count = ledger->device_count < WT_HTML_DEVICES ? ledger->device_count
-	                                                              : WT_HTML_DEVICES;
+	report->device_count =
+	        ledger->device_count < WT_HTML_DEVICES ? ledger->device_count : WT_HTML_DEVICES;
 	wt_progress_set(progress, 1);
 	rc = load_time(report);
 	wt_progress_set(progress, 2);

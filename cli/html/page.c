@@ -59,7 +59,9 @@ static void put_top(FILE *out, const struct wt_html_report *report)
 {
 	const struct wt_db_run_file *info = &report->view.run.info;
 
-	fputs("<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n<h1>", out);
+	fputs("<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n<h1>",
+	      out);
+	fputs(info->name[0] ? "" : "run ", out);
 	wt_html_text(out, info->name[0] ? info->name : info->id, 200);
 	fputs("</h1>\n<p class=\"by\">a run as <code>wavetap</code> saw it</p>\n"
 	      "<button type=\"button\" id=\"theme\" class=\"js-only\">dark or light</button>\n"
@@ -72,7 +74,8 @@ static void put_top(FILE *out, const struct wt_html_report *report)
 		wt_html_text(out, parts[i].title, 0);
 		fputs("</a></li>\n", out);
 	}
-	fputs("<li><a href=\"#reading\">How to read it</a></li>\n</ul>\n</nav>\n<main id=\"content\">\n"
+	fputs("<li><a href=\"#reading\">How to read it</a></li>\n</ul>\n</nav>\n<main "
+	      "id=\"content\">\n"
 	      "<section aria-label=\"In short\">\n",
 	      out);
 }
@@ -88,7 +91,8 @@ int wt_html_write(FILE *out, const struct wt_html_report *report)
 	for (size_t i = 0; i < PARTS && !rc; i++) {
 		if (!is_shown(&parts[i], report))
 			continue;
-		fprintf(out, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">",
+		fprintf(out,
+		        "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">",
 		        parts[i].id, parts[i].id, parts[i].id);
 		wt_html_text(out, parts[i].title, 0);
 		fputs("</h2>\n", out);
@@ -97,9 +101,10 @@ int wt_html_write(FILE *out, const struct wt_html_report *report)
 	}
 	if (rc)
 		return rc;
-	fprintf(out, "%s</main>\n<footer><p>Written by wavetap " PACKAGE_VERSION
-	             ". Figures are those of <code>--json</code>; cells carry them in "
-	             "<code>data-v</code>.</p></footer>\n<script>%s</script>\n</body>\n</html>\n",
+	fprintf(out,
+	        "%s</main>\n<footer><p>Written by wavetap " PACKAGE_VERSION
+	        ". Figures are those of <code>--json</code>; cells carry them in "
+	        "<code>data-v</code>.</p></footer>\n<script>%s</script>\n</body>\n</html>\n",
 	        wt_html_reading, wt_html_js);
 	return 0;
 }

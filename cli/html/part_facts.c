@@ -38,7 +38,8 @@ static int put_run(FILE *out, const struct wt_run_file *run)
 	put_fact(out, "begun", made);
 	put_fact(out, "file", run->info.path);
 	put_fact(out, "read by", "wavetap " PACKAGE_VERSION);
-	rc = wt_report_prepare(run->db, "SELECT key, value FROM main.tag ORDER BY key LIMIT 64", &s);
+	rc = wt_report_prepare(run->db, "SELECT key, value FROM main.tag ORDER BY key LIMIT 64",
+	                       &s);
 	while (!rc && (rc = wt_report_step(s)) > 0) {
 		put_fact(out, (const char *)sqlite3_column_text(s, 0),
 		         (const char *)sqlite3_column_text(s, 1));
@@ -64,7 +65,8 @@ static void put_device(FILE *out, sqlite3_stmt *s)
 	for (int i = 9; i < 12; i++)
 		wt_html_int(out, sqlite3_column_int64(s, i),
 		            wt_text_bytes(a, (uint64_t)sqlite3_column_int64(s, i)));
-	snprintf(text, sizeof(text), "%" PRId64 " MHz", (int64_t)sqlite3_column_int64(s, 12) / 1000);
+	snprintf(text, sizeof(text), "%" PRId64 " MHz",
+	         (int64_t)sqlite3_column_int64(s, 12) / 1000);
 	wt_html_int(out, sqlite3_column_int64(s, 12), text);
 	wt_html_words(out, (const char *)sqlite3_column_text(s, 13));
 	wt_html_row_end(out);
@@ -121,7 +123,8 @@ static int put_processes(FILE *out, sqlite3 *db)
 	int rc = wt_report_prepare(
 	        db,
 	        "SELECT p.process_id, p.pid, p.rank, p.command, p.hostname, p.state, p.capture,"
-	        " p.reason, m.kernels_stored FROM main.process p JOIN main.proc m USING (process_id)"
+	        " p.reason, m.kernels_stored FROM main.process p JOIN main.proc m USING "
+	        "(process_id)"
 	        " ORDER BY ifnull(p.rank, 1e9), 1 LIMIT 64",
 	        &s);
 
@@ -131,7 +134,8 @@ static int put_processes(FILE *out, sqlite3 *db)
 	                    sizeof(columns) / sizeof(columns[0]), WT_HTML_SORTABLE);
 	while ((rc = wt_report_step(s)) > 0) {
 		wt_html_row_begin(out, "process", sqlite3_column_int64(s, 0), NULL);
-		wt_html_int(out, sqlite3_column_int64(s, 1), (const char *)sqlite3_column_text(s, 1));
+		wt_html_int(out, sqlite3_column_int64(s, 1),
+		            (const char *)sqlite3_column_text(s, 1));
 		if (sqlite3_column_type(s, 2) == SQLITE_NULL)
 			wt_html_unknown(out, "no launcher gave one");
 		else

@@ -31,15 +31,16 @@ static void put_finding(FILE *out, const struct wt_html_report *report,
 
 	wt_html_percent(least, finding->stake_sm_ns, diagnosis->total_sm_ns);
 	wt_html_percent(most, finding->stake_max_sm_ns, diagnosis->total_sm_ns);
-	fprintf(out, "<li class=\"finding\" data-finding=\"%s\" data-v=\"%.3f\">\n<h3>", finding->kind,
-	        finding->stake_max_sm_ns / 1e3);
+	fprintf(out, "<li class=\"finding\" data-finding=\"%s\" data-v=\"%.3f\">\n<h3>",
+	        finding->kind, finding->stake_max_sm_ns / 1e3);
 	wt_html_text(out, finding->title, 0);
 	fputs("</h3>\n<p class=\"stake\">", out);
 	if (strcmp(least, most) != 0)
 		fprintf(out, "%s to ", least);
 	fprintf(out, "%s of SMs &#215; wall, evidence: %s", most, finding->grade);
 	if (has_details(report, finding->kernel_id))
-		fprintf(out, ", <a href=\"#kernel-%" PRId64 "\">its kernel</a>", finding->kernel_id);
+		fprintf(out, ", <a href=\"#kernel-%" PRId64 "\">its kernel</a>",
+		        finding->kernel_id);
 	fputs("</p>\n<dl>\n", out);
 	put_words(out, "seen", finding->evidence);
 	put_words(out, "why", finding->explanation);
@@ -51,7 +52,9 @@ static void put_left(FILE *out, const struct wt_diagnosis *diagnosis)
 {
 	char a[WT_TEXT_NUMBER_BYTES];
 
-	fputs("<h3>Left in peace</h3>\n<p>They look wasteful and may be as they should.</p>\n<ul>\n", out);
+	fputs("<h3>Left in peace</h3>\n<p>They look wasteful and may be as they "
+	      "should.</p>\n<ul>\n",
+	      out);
 	for (size_t i = 0; i < diagnosis->left_count; i++) {
 		const struct wt_left *left = &diagnosis->left[i];
 
@@ -76,7 +79,8 @@ int wt_html_put_findings(FILE *out, const struct wt_html_report *report)
 		return 0;
 	}
 	if (!diagnosis->count)
-		fprintf(out, "<p>Nothing above %.4g %% of SM-time.</p>\n", WT_DIAGNOSE_THRESHOLD_PERCENT);
+		fprintf(out, "<p>Nothing above %.4g %% of SM-time.</p>\n",
+		        WT_DIAGNOSE_THRESHOLD_PERCENT);
 	else
 		fputs("<ol class=\"findings\">\n", out);
 	for (size_t i = 0; i < diagnosis->count; i++) {
@@ -84,18 +88,23 @@ int wt_html_put_findings(FILE *out, const struct wt_html_report *report)
 		sum += diagnosis->findings[i].stake_max_sm_ns;
 	}
 	if (diagnosis->count)
-		fprintf(out, "</ol>\n<p class=\"note\">Stakes are bounds of SM-time, and no two count the same: "
-		             "together at most %s of SMs &#215; wall. What one gives up another may "
-		             "show.</p>\n",
+		fprintf(out,
+		        "</ol>\n<p class=\"note\">Stakes are bounds of SM-time, and no two count "
+		        "the same: "
+		        "together at most %s of SMs &#215; wall. What one gives up another may "
+		        "show.</p>\n",
 		        wt_html_percent(a, sum, diagnosis->total_sm_ns));
 	if (diagnosis->left_count)
 		put_left(out, diagnosis);
 	if (diagnosis->measured_share > 0)
-		fprintf(out, "<p class=\"note\">Blocks of unequal length: measured for %s of the kernels&#8217; "
-		             "SM-time, not known of the rest.</p>\n",
+		fprintf(out,
+		        "<p class=\"note\">Blocks of unequal length: measured for %s of the "
+		        "kernels&#8217; "
+		        "SM-time, not known of the rest.</p>\n",
 		        wt_html_percent(a, diagnosis->measured_share, 1));
 	else
-		fputs("<p class=\"note\">Blocks of unequal length: not known without a measurement; a "
+		fputs("<p class=\"note\">Blocks of unequal length: not known without a "
+		      "measurement; a "
 		      "kernel&#8217;s times that vary hint at them.</p>\n",
 		      out);
 	return 0;

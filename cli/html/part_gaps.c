@@ -70,8 +70,8 @@ static size_t order_causes(const struct sums *sums, struct order order[WT_GAP_CA
 
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++)
 		if (sums->cause_sm_ns[cause])
-			order[count++] = (struct order){(enum wt_gap_cause)cause,
-			                                sums->cause_sm_ns[cause]};
+			order[count++] =
+			        (struct order){(enum wt_gap_cause)cause, sums->cause_sm_ns[cause]};
 	qsort(order, count, sizeof(order[0]), by_time);
 	return count;
 }
@@ -82,11 +82,13 @@ static void put_bar(FILE *out, const struct sums *sums, const struct order *orde
 	char classes[WT_GAP_CAUSE_MAX][24];
 
 	for (size_t i = 0; i < count; i++) {
-		snprintf(classes[i], sizeof(classes[i]), "c-%.20s", wt_gap_cause_name(order[i].cause));
+		snprintf(classes[i], sizeof(classes[i]), "c-%.20s",
+		         wt_gap_cause_name(order[i].cause));
 		parts[i] = (struct wt_html_part){classes[i], wt_gap_cause_name(order[i].cause),
 		                                 (double)order[i].sm_ns / (double)sums->gap_sm_ns};
 	}
-	wt_html_bar(out, "Time without a kernel by cause; the table below has the parts", parts, count);
+	wt_html_bar(out, "Time without a kernel by cause; the table below has the parts", parts,
+	            count);
 }
 
 static void put_causes(FILE *out, const struct sums *sums)
@@ -103,7 +105,8 @@ static void put_causes(FILE *out, const struct sums *sums)
 
 	if (sums->gap_sm_ns > 0)
 		put_bar(out, sums, order, count);
-	wt_html_table_begin(out, "gaps", "Time without a kernel by cause", columns, 5, WT_HTML_SORTABLE);
+	wt_html_table_begin(out, "gaps", "Time without a kernel by cause", columns, 5,
+	                    WT_HTML_SORTABLE);
 	for (size_t i = 0; i < count; i++) {
 		const char *name = wt_gap_cause_name(order[i].cause);
 		double sm_ns = (double)order[i].sm_ns;
@@ -185,8 +188,10 @@ static void put_kernels(FILE *out, const struct wt_ledger *ledger, char *const *
 		put_kernel(out, kernel, names[order[shown]], sums);
 	}
 	wt_html_table_end(out);
-	fprintf(out, "<p class=\"limit\">The first %zu of %zu kernels; <code>wavetap gaps --by kernel</code> has "
-	             "all, <code>--by call</code> what the program did meanwhile.</p>\n",
+	fprintf(out,
+	        "<p class=\"limit\">The first %zu of %zu kernels; <code>wavetap gaps --by "
+	        "kernel</code> has "
+	        "all, <code>--by call</code> what the program did meanwhile.</p>\n",
 	        shown, ledger->kernel_count);
 }
 

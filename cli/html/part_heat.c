@@ -34,7 +34,8 @@ static void put_level(FILE *out, const struct wt_sms_heat *heat, int level)
 
 		if (level < 0 && !is_sampled(heat, i))
 			fprintf(out, "M%zu 0h1v10h-1z", i);
-		for (int row = 0; level >= 0 && is_sampled(heat, i) && row < WT_SMS_HEAT_ROWS; row++)
+		for (int row = 0; level >= 0 && is_sampled(heat, i) && row < WT_SMS_HEAT_ROWS;
+		     row++)
 			if (level_of(column->ns[row] / column->sum.sampled_ns) == level)
 				fprintf(out, "M%zu %dh1v1h-1z", i, WT_SMS_HEAT_ROWS - 1 - row);
 	}
@@ -46,19 +47,26 @@ static void put_map(FILE *out, const struct wt_html_report *report, const struct
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
 	int64_t origin_ns = wt_html_origin_ns(report);
 
-	fprintf(out, "<figure class=\"plot wide\">\n<svg class=\"heat\" viewBox=\"0 0 %zu 10\" "
-	             "preserveAspectRatio=\"none\" role=\"img\"><title>",
+	fprintf(out,
+	        "<figure class=\"plot wide\">\n<svg class=\"heat\" viewBox=\"0 0 %zu 10\" "
+	        "preserveAspectRatio=\"none\" role=\"img\"><title>",
 	        heat->column_count);
-	wt_html_format(out, "Share of the SMs of device %" PRId64 " active over time; the table below sums it up",
+	wt_html_format(out,
+	               "Share of the SMs of device %" PRId64
+	               " active over time; the table below sums it up",
 	               heat->device_id);
 	fputs("</title>", out);
 	for (int level = -1; level < LEVELS; level++)
 		put_level(out, heat, level);
-	fprintf(out, "</svg>\n<div class=\"axis\"><span>%s</span><span>up: 0 to 100 %% of the SMs</span>"
-	             "<span>%s</span></div>\n",
+	fprintf(out,
+	        "</svg>\n<div class=\"axis\"><span>%s</span><span>bottom to top: 0 to 100 %% of "
+	        "the SMs</span>"
+	        "<span>%s</span></div>\n",
 	        wt_text_ns(a, heat->start_ns - origin_ns), wt_text_ns(b, heat->end_ns - origin_ns));
-	fprintf(out, "<figcaption>A column is %s, a row a tenth of the SMs; the stronger the colour, the "
-	             "more of the column&#8217;s time: up to ",
+	fprintf(out,
+	        "<figcaption>A column is %s, a row a tenth of the SMs; the stronger the colour, "
+	        "the "
+	        "more of the column&#8217;s time: up to ",
 	        wt_text_ns(c, heat->width_ns));
 	for (int level = 0; level < LEVELS; level++) {
 		static const char *const names[LEVELS] = {"10", "25", "50", "100 %"};
@@ -112,9 +120,10 @@ static void put_means(FILE *out, const struct wt_sms_heat *heat)
 
 static void put_shares(FILE *out, const struct wt_sms_heat *heat)
 {
-	static const struct wt_html_column columns[] = {{NULL, "SMs active", NULL, true},
-	                                                {"time_ns", "Time", NULL, false},
-	                                                {"share", "Share", "of the time sampled", false}};
+	static const struct wt_html_column columns[] = {
+	        {NULL, "SMs active", NULL, true},
+	        {"time_ns", "Time", NULL, false},
+	        {"share", "Share", "of the time sampled", false}};
 	char id[40], name[40], a[WT_TEXT_NUMBER_BYTES];
 
 	snprintf(id, sizeof(id), "shares-%" PRId64, heat->device_id);

@@ -10,25 +10,36 @@
 #include "cli/kernel_name.h"
 #include "cli/measured.h"
 
+#define MEASURED 2 /* columns that only a measurement fills: left out where there is none */
+#define MEASURED_AT 11
+
 static const struct wt_html_column columns[] = {
         {NULL, "#", "rank by idle SM-time", false},
         {"kernel", "Kernel", NULL, true},
-        {"idle_sm_ns", "Lost", "idle inside its launches: underfill + wave + straggle + ramp", false},
+        {"idle_sm_ns", "Lost", "idle inside its launches: underfill + wave + straggle + ramp",
+         false},
         {"idle_share", "All", "of SMs x time of the window", false},
         {NULL, "", NULL, true},
+        {"time_ns", "Time", "the kernel ran", false},
+        {"launches", "Launches", NULL, false},
+        {"mean_ns", "Each", "mean time of a launch", false},
         {"underfill_sm_ns", "Underfill", "SMs that never got a block", false},
         {"wave_sm_ns", "Wave", "partial last waves; from the model the least", false},
         {"wave_max_sm_ns", "Wave \u2264", "the greatest that the models allow", false},
         {"straggle_sm_ns", "Straggle", "unequal blocks: needs a measurement", false},
         {"ramp_sm_ns", "Ramp", "launch and drain: needs a measurement", false},
-        {"time_ns", "Time", "the kernel ran", false},
-        {"launches", "Launches", NULL, false},
-        {"mean_ns", "Each", "mean time of a launch", false},
         {"waves", "Waves", "grid / (SMs x blocks per SM)", false},
         {NULL, "Bound", "compute, memory or latency, where counters tell", true},
         {NULL, "Evidence", "of all its SM-time", true},
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* What rows are compared with. */
+struct frame {
+	double total_sm_ns; /* of the window, all devices */
+	double most_gpu_ns; /* idle, of the first row */
+	bool has_measured;
+};
 
 static const char unjudged[] = "no model fits it, and nothing is measured";
 static const char needs_measurement[] = "needs a measurement (run --sample or --profile)";
@@ -57,7 +68,8 @@ static void put_mini(FILE *out, const struct wt_report_row *row, double most_gpu
 
 	fputs("<td class=\"t mini\">", out);
 	if (most_gpu_ns > 0 && row->idle_gpu_ns > 0) {
-		fputs("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" aria-hidden=\"true\" "
+		fputs("<svg viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\" "
+		      "aria-hidden=\"true\" "
 		      "focusable=\"false\">",
 		      out);
 		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -65,7 +77,9 @@ static void put_mini(FILE *out, const struct wt_report_row *row, double most_gpu
 
 			if (width < 0.05)
 				continue;
-			fprintf(out, "<rect class=\"%s\" x=\"%.1f\" width=\"%.1f\" height=\"10\"></rect>",
+			fprintf(out,
+			        "<rect class=\"%s\" x=\"%.1f\" width=\"%.1f\" "
+			        "height=\"10\"></rect>",
 			        parts[i].class, at, width);
 			at += width;
 		}
@@ -79,18 +93,18 @@ static void put_waves(FILE *out, const struct wt_report_row *row)
 	char text[WT_TEXT_NUMBER_BYTES];
 
 	if (!row->has_waves) {
-		wt_html_unknown(out, row->configs > 1 ? "several configurations"
+		wt_html_unknown(out, row->configs > 1    ? "several configurations"
 		                     : row->model_reason ? row->model_reason
 		                                         : unjudged);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.2f", row->waves);
-	wt_html_double(out, row->waves, row->is_persistent ? "persistent" : text, NULL);
+	wt_html_double(out, row->waves,
+	               row->is_persistent ? "persistent" : wt_html_waves(text, row->waves), NULL);
 }
 
 /* From idle SM-time to the end of the row. */
-static void put_figures(FILE *out, const struct wt_report_row *row, double total_sm_ns,
-                        double most_gpu_ns)
+static void put_figures(FILE *out, const struct wt_report_row *row, const struct frame *frame,
+                        bool is_sum)
 {
 	const char *reason = row->model_reason ? row->model_reason : unjudged;
 	bool has_idle = row->has_wave || row->underfill_sm_ns || row->has_measured;
@@ -99,18 +113,22 @@ static void put_figures(FILE *out, const struct wt_report_row *row, double total
 	int64_t whole_sm_ns = wt_report_row_sm_ns(row, parts_sm_ns);
 
 	put_sm(out, has_idle, row->idle_sm_ns, row->idle_gpu_ns, reason);
-	wt_html_double(out, has_idle ? (double)row->idle_sm_ns / total_sm_ns : NAN,
-	               wt_html_percent(a, (double)row->idle_sm_ns, total_sm_ns), reason);
-	put_mini(out, row, most_gpu_ns);
-	put_sm(out, has_idle, row->underfill_sm_ns, row->underfill_gpu_ns, reason);
-	put_sm(out, row->has_wave, row->wave_sm_ns, row->wave_gpu_ns, reason);
-	put_sm(out, row->has_wave, row->wave_max_sm_ns, row->wave_max_gpu_ns, reason);
-	put_sm(out, row->has_measured, row->straggle_sm_ns, row->straggle_gpu_ns, needs_measurement);
-	put_sm(out, row->has_measured, row->ramp_sm_ns, row->ramp_gpu_ns, needs_measurement);
+	wt_html_double(out, has_idle ? (double)row->idle_sm_ns / frame->total_sm_ns : NAN,
+	               wt_html_percent(a, (double)row->idle_sm_ns, frame->total_sm_ns), reason);
+	put_mini(out, row, is_sum ? 0 : frame->most_gpu_ns);
 	wt_html_int(out, row->time_ns, wt_text_ns(a, row->time_ns));
 	wt_html_int(out, row->launches, NULL);
 	wt_html_double(out, row->launches ? (double)row->time_ns / (double)row->launches : NAN,
 	               wt_text_ns(a, row->launches ? row->time_ns / row->launches : 0), NULL);
+	put_sm(out, has_idle, row->underfill_sm_ns, row->underfill_gpu_ns, reason);
+	put_sm(out, row->has_wave, row->wave_sm_ns, row->wave_gpu_ns, reason);
+	put_sm(out, row->has_wave, row->wave_max_sm_ns, row->wave_max_gpu_ns, reason);
+	if (frame->has_measured) {
+		put_sm(out, row->has_measured, row->straggle_sm_ns, row->straggle_gpu_ns,
+		       needs_measurement);
+		put_sm(out, row->has_measured, row->ramp_sm_ns, row->ramp_gpu_ns,
+		       needs_measurement);
+	}
 	put_waves(out, row);
 	wt_html_words(out, wt_bound_name(row->bound));
 	wt_html_words(out, wt_measured_text(evidence, whole_sm_ns, parts_sm_ns));
@@ -138,25 +156,25 @@ static void put_name(FILE *out, const struct wt_report_row *row, bool has_detail
 }
 
 static void put_row(FILE *out, const struct wt_report_row *row, size_t number, bool has_details,
-                    double total_sm_ns, double most_gpu_ns)
+                    const struct frame *frame)
 {
 	char text[WT_TEXT_NUMBER_BYTES];
 
 	wt_html_row_begin(out, "kernel", row->kernel_id, NULL);
 	wt_html_int(out, (int64_t)number, wt_text_count(text, (int64_t)number));
 	put_name(out, row, has_details);
-	put_figures(out, row, total_sm_ns, most_gpu_ns);
+	put_figures(out, row, frame, false);
 	wt_html_row_end(out);
 }
 
 /* A sum of several: "the other 612", "all 812". */
 static void put_sum(FILE *out, const char *id, const char *name, const struct wt_report_row *row,
-                    double total_sm_ns)
+                    const struct frame *frame)
 {
 	fprintf(out, "<tr id=\"%s\" class=\"sum\"><td></td><th scope=\"row\" class=\"t\">", id);
 	wt_html_text(out, name, 0);
 	fputs("</th>", out);
-	put_figures(out, row, total_sm_ns, 0);
+	put_figures(out, row, frame, true);
 	wt_html_row_end(out);
 }
 
@@ -177,18 +195,33 @@ static void put_notes(FILE *out, const struct wt_html_report *report, size_t sho
 
 	if (shown < kernels->row_count)
 		fprintf(out,
-		        "<p class=\"limit\">The top %zu of %zu kernels; the rest is one row. <code>wavetap "
+		        "<p class=\"limit\">The top %zu of %zu kernels; the rest is one row. "
+		        "<code>wavetap "
 		        "top --limit 0</code> has all.</p>\n",
 		        shown, kernels->row_count);
 	if (reason) {
-		fputs("<p class=\"note\">Kernels that overlap count as if alone: these are upper bounds. ",
+		fputs("<p class=\"note\">Kernels that overlap count as if alone: these are upper "
+		      "bounds. ",
 		      out);
 		wt_html_text(out, reason, 0);
 		fputs("</p>\n", out);
 	}
 	if (kernels->device_count > 1)
-		fputs("<p class=\"note\">Times are of one whole GPU each, summed over the devices.</p>\n",
+		fputs("<p class=\"note\">Times are of one whole GPU each, summed over the "
+		      "devices.</p>\n",
 		      out);
+}
+
+static void begin_table(FILE *out, const struct frame *frame)
+{
+	struct wt_html_column shown[COLUMNS];
+	size_t count = 0;
+
+	for (size_t i = 0; i < COLUMNS; i++)
+		if (frame->has_measured || i < MEASURED_AT || i >= MEASURED_AT + MEASURED)
+			shown[count++] = columns[i];
+	wt_html_table_begin(out, "kernels", "Kernels by idle SM-time", shown, count,
+	                    WT_HTML_SORTABLE | WT_HTML_SEARCHED);
 }
 
 int wt_html_put_kernels(FILE *out, const struct wt_html_report *report)
@@ -196,7 +229,9 @@ int wt_html_put_kernels(FILE *out, const struct wt_html_report *report)
 	const struct wt_report *kernels = &report->kernels;
 	size_t details = wt_html_details_count(report), shown = kernels->row_count;
 	struct wt_report_row rest = {.kernel_id = -1, .config_id = -1};
-	double total_sm_ns = window_sm_ns(kernels);
+	const struct frame frame = {window_sm_ns(kernels),
+	                            kernels->row_count ? kernels->rows[0].idle_gpu_ns : 0,
+	                            kernels->total.has_measured};
 	char name[80];
 
 	if (!kernels->row_count) {
@@ -205,25 +240,24 @@ int wt_html_put_kernels(FILE *out, const struct wt_html_report *report)
 	}
 	if (shown > WT_HTML_KERNELS)
 		shown = WT_HTML_KERNELS;
-	fputs("<p>Ranked by the SM-time that their launches left idle. Times are of the whole GPU: 1 ms "
+	fputs("<p>Ranked by the SM-time that their launches left idle. Times are of the whole GPU: "
+	      "1 ms "
 	      "lost is what all SMs do in 1 ms.</p>\n",
 	      out);
-	wt_html_table_begin(out, "kernels", "Kernels by idle SM-time", columns, COLUMNS,
-	                    WT_HTML_SORTABLE | WT_HTML_SEARCHED);
+	begin_table(out, &frame);
 	for (size_t i = 0; i < kernels->row_count; i++) {
 		if (i < shown)
-			put_row(out, &kernels->rows[i], i + 1, i < details, total_sm_ns,
-			        kernels->rows[0].idle_gpu_ns);
+			put_row(out, &kernels->rows[i], i + 1, i < details, &frame);
 		else
 			wt_report_row_add(&rest, &kernels->rows[i]);
 	}
 	fputs("</tbody>\n<tfoot>\n", out);
 	if (shown < kernels->row_count) {
 		snprintf(name, sizeof(name), "the other %zu", kernels->row_count - shown);
-		put_sum(out, "kernels-rest", name, &rest, total_sm_ns);
+		put_sum(out, "kernels-rest", name, &rest, &frame);
 	}
 	snprintf(name, sizeof(name), "all %zu", kernels->row_count);
-	put_sum(out, "kernels-total", name, &kernels->total, total_sm_ns);
+	put_sum(out, "kernels-total", name, &kernels->total, &frame);
 	fputs("</tfoot>\n</table>\n</div>\n", out);
 	put_notes(out, report, shown);
 	return 0;

@@ -59,13 +59,16 @@ static void put_story(FILE *out, const struct wt_html_report *report)
 	fprintf(out, " of the time; SMs were active %s", sums.is_model ? "at most " : "");
 	put_figure(out, "active-share", sums.active_sm_ns, sums.total_sm_ns);
 	fputs(".</p>\n<p>The first is what <code>nvidia-smi</code> calls utilisation. ", out);
-	fprintf(out, "Of SMs &#215; time %s was lost inside kernels or not judged, and %s while no kernel ran.",
+	fprintf(out,
+	        "Of SMs &#215; time %s was lost inside kernels or not judged, and %s while no "
+	        "kernel ran.",
 	        wt_html_percent(a, sums.total_sm_ns - sums.active_sm_ns - sums.gap_sm_ns,
 	                        sums.total_sm_ns),
 	        wt_html_percent(b, sums.gap_sm_ns, sums.total_sm_ns));
-	fputs(sums.is_model ? " &#8220;At most&#8221;: SMs that held blocks by the model; blocks of "
-	                      "unequal length need a measurement.</p>\n"
-	                    : "</p>\n",
+	fputs(sums.is_model
+	              ? " &#8220;At most&#8221;: SMs that held blocks by the model; blocks of "
+	                "unequal length need a measurement.</p>\n"
+	              : "</p>\n",
 	      out);
 }
 
@@ -93,12 +96,15 @@ static int put_window(FILE *out, const struct wt_html_report *report)
 int wt_html_put_headline(FILE *out, const struct wt_html_report *report)
 {
 	if (!report->has_ledger)
-		fputs("<p class=\"headline\">Kernels of some ranks.</p>\n<p>They share their devices "
-		      "with others: where SMs &#215; time went can't be told for them alone, so what "
+		fputs("<p class=\"headline\">Kernels of some ranks.</p>\n<p>They share their "
+		      "devices "
+		      "with others: where SMs &#215; time went can't be told for them alone, so "
+		      "what "
 		      "is about whole devices is left out.</p>\n",
 		      out);
 	else if (report->view.ledger.is_samples_alone)
-		fputs("<p class=\"headline\">SM activity, sampled; no program was recorded.</p>\n", out);
+		fputs("<p class=\"headline\">SM activity, sampled; no program was recorded.</p>\n",
+		      out);
 	else
 		put_story(out, report);
 	return put_window(out, report);
@@ -117,7 +123,8 @@ static size_t bar_parts(const struct wt_ledger_line *lines, size_t count, int64_
 		bool is_sum = !strcmp(lines[i].name, "gaps");
 
 		is_gap |= is_sum;
-		if (is_sum || lines[i].reason || lines[i].sm_ns <= 0 || (lines[i].is_part && !is_gap))
+		if (is_sum || lines[i].reason || lines[i].sm_ns <= 0 ||
+		    (lines[i].is_part && !is_gap))
 			continue;
 		snprintf(classes[n], 24, "c-%.20s", lines[i].name);
 		parts[n] = (struct wt_html_part){classes[n], lines[i].name,
@@ -140,8 +147,9 @@ static void put_line(FILE *out, const struct wt_ledger_device *device,
 		wt_html_swatch(out, class);
 	fprintf(out, "%s</th>", line->name);
 	if (line->reason) {
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 3; i++)
 			wt_html_unknown(out, line->reason);
+		wt_html_words(out, "");
 		wt_html_words(out, line->reason);
 		wt_html_row_end(out);
 		return;
@@ -150,7 +158,8 @@ static void put_line(FILE *out, const struct wt_ledger_device *device,
 	               wt_html_percent(a, (double)line->sm_ns, (double)device->total_sm_ns), NULL);
 	wt_html_int(out, line->sm_ns, wt_html_gpu_time(a, line->sm_ns, device->sms));
 	if (line->max_sm_ns >= 0)
-		wt_html_int(out, line->max_sm_ns, wt_html_gpu_time(a, line->max_sm_ns, device->sms));
+		wt_html_int(out, line->max_sm_ns,
+		            wt_html_gpu_time(a, line->max_sm_ns, device->sms));
 	else
 		fputs("<td></td>", out);
 	wt_html_words(out, is_told ? wt_measured_text(text, line->sm_ns, line->parts_sm_ns) : "");
@@ -176,7 +185,8 @@ static void put_table(FILE *out, const struct wt_ledger_device *device,
 	wt_html_table_begin(out, id, caption, columns, sizeof(columns) / sizeof(columns[0]), 0);
 	for (size_t i = 0; i < count; i++)
 		put_line(out, device, &lines[i]);
-	fputs("<tr data-line=\"total_sm_ns\" class=\"sum\"><th scope=\"row\" class=\"t\">SMs &#215; "
+	fputs("<tr data-line=\"total_sm_ns\" class=\"sum\"><th scope=\"row\" class=\"t\">SMs "
+	      "&#215; "
 	      "wall</th><td data-v=\"1\">100.0 %</td>",
 	      out);
 	wt_html_int(out, device->total_sm_ns, wt_text_ns(a, device->wall_ns));
@@ -226,9 +236,11 @@ static int put_device(FILE *out, const struct wt_html_report *report, size_t at)
 	wt_html_text(out, device->name, WT_HTML_NAME_BYTES);
 	fprintf(out, ", %" PRId64 " SMs</h3>\n", device->sms);
 	snprintf(title, sizeof(title),
-	         "SMs x wall of device %" PRId64 " as one bar: active %s; the table below has all parts",
+	         "SMs x wall of device %" PRId64
+	         " as one bar: active %s; the table below has all parts",
 	         device->device_id,
-	         wt_html_percent(a, (double)device->share.active_sm_ns, (double)device->total_sm_ns));
+	         wt_html_percent(a, (double)device->share.active_sm_ns,
+	                         (double)device->total_sm_ns));
 	if (part_count)
 		wt_html_bar(out, title, parts, part_count);
 	put_table(out, device, lines, count);
@@ -239,14 +251,17 @@ int wt_html_put_ledger(FILE *out, const struct wt_html_report *report)
 {
 	int rc = 0;
 
-	fputs("<p>All SMs over all of the time, split without a rest: active, idle inside kernels (warm "
+	fputs("<p>All SMs over all of the time, split without a rest: active, idle inside kernels "
+	      "(warm "
 	      "colours), no kernel (blue ones, by cause). Times are of the whole GPU.</p>\n",
 	      out);
 	for (size_t i = 0; i < report->device_count && !rc; i++)
 		rc = put_device(out, report, i);
 	if (report->device_count < report->view.ledger.device_count)
-		fprintf(out, "<p class=\"limit\">The first %zu of %zu devices; <code>wavetap ledger</code> has "
-		             "all.</p>\n",
+		fprintf(out,
+		        "<p class=\"limit\">The first %zu of %zu devices; <code>wavetap "
+		        "ledger</code> has "
+		        "all.</p>\n",
 		        report->device_count, report->view.ledger.device_count);
 	return rc;
 }

@@ -27,22 +27,26 @@ static void put_counters(FILE *out, const struct wt_report_loss *loss)
 
 int wt_html_put_losses(FILE *out, const struct wt_html_report *report)
 {
-	const struct wt_report *losses = report->has_ledger ? &report->view.losses : &report->kernels;
+	const struct wt_report *losses =
+	        report->has_ledger ? &report->view.losses : &report->kernels;
 	struct wt_html_lines lines;
 	int rc = wt_html_lines_begin(&lines);
 
 	if (rc)
 		return rc;
-	if (!report->has_ledger)
-		wt_top_print_losses(lines.stream, &lines.terminal, losses);
-	else if (report->view.ledger.is_samples_alone)
+	if (report->has_ledger && report->view.ledger.is_samples_alone) {
 		wt_ledger_print_samples_alone(lines.stream, &lines.terminal, losses);
-	else
-		wt_ledger_print_losses(lines.stream, &lines.terminal, &report->view.ledger, losses);
+	} else {
+		if (report->has_ledger)
+			wt_ledger_say_losses(&lines.line, &report->view.ledger, losses);
+		wt_top_print_losses(lines.stream, &lines.terminal, losses);
+	}
 	wt_html_lines_end(&lines, out, NULL);
 	if (losses->processes_live)
-		fprintf(out, "<p>%" PRId64 " of %" PRId64 " processes still ran when this was written; its parts "
-		             "were read one after the other and may be moments apart.</p>\n",
+		fprintf(out,
+		        "<p>%" PRId64 " of %" PRId64
+		        " processes still ran when this was written; its parts "
+		        "were read one after the other and may be moments apart.</p>\n",
 		        losses->processes_live, losses->processes);
 	put_counters(out, &losses->loss);
 	return 0;

@@ -151,12 +151,15 @@ static int put_drawing(FILE *out, const struct wt_html_report *report, size_t at
 	drawing.base = calloc(time->bucket_count + 1, sizeof(*drawing.base));
 	if (!drawing.base)
 		return -ENOMEM;
-	fprintf(out, "<div class=\"timeline\" data-device=\"%" PRId64 "\">\n"
-	             "<svg class=\"stack\" viewBox=\"0 0 1000 200\" preserveAspectRatio=\"none\" "
-	             "role=\"img\"><title>",
+	fprintf(out,
+	        "<div class=\"timeline\" data-device=\"%" PRId64 "\">\n"
+	        "<svg class=\"stack\" viewBox=\"0 0 1000 200\" preserveAspectRatio=\"none\" "
+	        "role=\"img\"><title>",
 	        device->device_id);
-	wt_html_format(out, "SMs of device %" PRId64 " over time: active at the bottom, idle in kernels above, "
-	                    "no kernel at the top; the table below has the figures",
+	wt_html_format(out,
+	               "SMs of device %" PRId64
+	               " over time: active at the bottom, idle in kernels above, "
+	               "no kernel at the top; the table below has the figures",
 	               device->device_id);
 	fputs("</title>\n", out);
 	for (int term = 0; term < TERMS && !time->is_samples_alone; term++)
@@ -164,7 +167,9 @@ static int put_drawing(FILE *out, const struct wt_html_report *report, size_t at
 			put_term(out, &drawing, term);
 	if (report->samples[at].has_any)
 		put_sampled(out, &drawing, &report->samples[at]);
-	fprintf(out, "</svg>\n<div class=\"axis\"><span>%s</span><span></span><span>%s</span></div>\n</div>\n",
+	fprintf(out,
+	        "</svg>\n<div "
+	        "class=\"axis\"><span>%s</span><span></span><span>%s</span></div>\n</div>\n",
 	        wt_text_ns(a, time->start_ns - origin_ns), wt_text_ns(b, time->end_ns - origin_ns));
 	free(drawing.base);
 	return 0;
@@ -178,7 +183,8 @@ static void put_row(FILE *out, const struct wt_html_report *report, size_t at, s
 	const struct wt_ledger *time = &report->time;
 	const struct wt_ledger_device *device = &time->devices[at];
 	int64_t start_ns = end_ns_of(time, first), stop_ns = end_ns_of(time, end);
-	int64_t origin_ns = wt_html_origin_ns(report), idle_sm_ns = 0, gap_sm_ns = 0, most_sm_ns = 0;
+	int64_t origin_ns = wt_html_origin_ns(report), idle_sm_ns = 0, gap_sm_ns = 0,
+	        most_sm_ns = 0;
 	int64_t active_sm_ns = sum_sm_ns(device, first, end, 0);
 	double total = (double)(stop_ns - start_ns) * (double)device->sms;
 	double sampled = sampled_share(&report->samples[at], first, end);
@@ -333,7 +339,8 @@ static void put_legend(FILE *out, const struct wt_html_report *report)
 		int64_t sm_ns = 0;
 
 		for (size_t i = 0; i < report->device_count; i++)
-			sm_ns |= sum_sm_ns(&report->time.devices[i], 0, report->time.bucket_count, term);
+			sm_ns |= sum_sm_ns(&report->time.devices[i], 0, report->time.bucket_count,
+			                   term);
 		if (!sm_ns)
 			continue;
 		snprintf(class, sizeof(class), "c-%.20s", term_name(term));
@@ -357,9 +364,12 @@ int wt_html_put_timeline(FILE *out, const struct wt_html_report *report)
 	char a[WT_TEXT_NUMBER_BYTES];
 	int rc = 0;
 
-	fprintf(out, "<p>Up: all SMs. The file holds %zu stretches of %s a device; what is shorter is in "
-	             "their sums. <span class=\"js-only\">Drag over the drawing or use the buttons to zoom; with the "
-	             "drawing in focus, arrow keys move, + and - zoom, 0 shows all.</span></p>\n",
+	fprintf(out,
+	        "<p>The whole height is all SMs. The file holds %zu stretches of %s a device; what "
+	        "is shorter is in "
+	        "their sums. <span class=\"js-only\">Drag over the drawing or use the buttons to "
+	        "zoom; with the "
+	        "drawing in focus, arrow keys move, + and - zoom, 0 shows all.</span></p>\n",
 	        time->bucket_count, wt_text_ns(a, time->bucket_ns));
 	put_legend(out, report);
 	for (size_t i = 0; i < report->device_count && !rc; i++) {

@@ -44,8 +44,8 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 	memcpy(v, state, sizeof(v));
 	for (int i = 0; i < 64; i++) {
 		uint32_t e = turn(v[4], 6) ^ turn(v[4], 11) ^ turn(v[4], 25);
-		uint32_t one = v[7] + e + ((v[4] & v[5]) ^ (~v[4] & v[6])) + round_constants[i] +
-		               w[i];
+		uint32_t one =
+		        v[7] + e + ((v[4] & v[5]) ^ (~v[4] & v[6])) + round_constants[i] + w[i];
 		uint32_t a = turn(v[0], 2) ^ turn(v[0], 13) ^ turn(v[0], 22);
 		uint32_t two = a + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
 
