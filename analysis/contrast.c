@@ -73,6 +73,9 @@ static bool measure(struct wt_contrast *one)
 	one->is_repeated = between >= WT_CONTRAST_FREEDOM_LEAST;
 	if (!one->why && one->is_ratio && !is_log)
 		one->why = "some of the runs have none of it";
+	if (!one->why && is_log &&
+	    sqrt(fmax(before.variance, after.variance)) > WT_CONTRAST_ERROR_MOST)
+		one->why = "it differs too much from step to step";
 	if (one->why || !before.is_known || !after.is_known)
 		return false;
 	if (between > 0)

@@ -31,6 +31,8 @@
 
 #define WT_CONTRAST_FREEDOM_LEAST 4 /* between runs, from which on they tell their noise */
 #define WT_CONTRAST_ALPHA 0.005
+/* Relative error of a mean up to which its logarithm is as normal as it is itself; ratios of others are not judged. */
+#define WT_CONTRAST_ERROR_MOST 0.15
 
 /* A quantity on one side: the means of its runs. */
 struct wt_contrast_side {

@@ -1,7 +1,7 @@
 /*
  * compare_truth.c - false alarms and detections of `wavetap compare`, counted: pairs made of the steps of recordings.
  *
- *	compare_truth [--pairs N] [--seed S] NAME STEPS KERNELS ...
+ *	compare_truth [--pairs N] [--seed S] [--tell 1] NAME STEPS KERNELS ...
  *
  * STEPS has a line "step_ns busy_ns" for each steady step of a run, KERNELS "step kernel collective launches time_ns" (tabs;
  * steps from 0), as tests/compare/compare_truth.sh reads them out of a run file with plain SQL. Of each recording:
@@ -195,6 +195,8 @@ static void plant(struct wt_compare_run *run, size_t kernel, double factor)
 
 /* ---- pairs */
 
+static bool is_telling; /* of each false alarm, on stderr */
+
 struct tally {
 	size_t pairs, alarms, found, as_less, quantities;
 	size_t alarms_of[3]; /* by length of the stretches */
@@ -239,6 +241,16 @@ static void judge(const struct recording *recording, const struct plan *plan,
 			tally->as_less += row->contrast.verdict == WT_CONTRAST_LESS;
 		} else if (is_kernel || plan->factor <= 0) {
 			is_alarm = true;
+			if (is_telling)
+				fprintf(stderr,
+				        "%s kind %d line %d: %.4g to %.4g, error %.4g freedom %.3g "
+				        "margin %.3g"
+				        " chance %.3g batches of %zu\n",
+				        is_kernel ? row->before->name : "", (int)row->kind,
+				        (int)row->line, row->contrast.mean_before,
+				        row->contrast.mean_after, row->contrast.error,
+				        row->contrast.freedom, row->contrast.used_margin,
+				        row->contrast.chance, row->means[0].batch);
 		}
 	}
 	tally->alarms += is_alarm;
@@ -333,12 +345,14 @@ int main(int argc, char **argv)
 	for (; i + 1 < argc && argv[i][0] == '-'; i += 2) {
 		if (!strcmp(argv[i], "--pairs"))
 			pairs = strtoull(argv[i + 1], NULL, 10);
+		else if (!strcmp(argv[i], "--tell"))
+			is_telling = strcmp(argv[i + 1], "0") != 0;
 		else if (!strcmp(argv[i], "--seed"))
 			state ^= strtoull(argv[i + 1], NULL, 10) * 2654435761u;
 	}
 	if ((argc - i) % 3 || i >= argc) {
-		fprintf(stderr,
-		        "usage: compare_truth [--pairs N] [--seed S] NAME STEPS KERNELS ...\n");
+		fprintf(stderr, "usage: compare_truth [--pairs N] [--seed S] [--tell 1] NAME STEPS "
+		                "KERNELS ...\n");
 		return 2;
 	}
 	puts("| recording | steps | judged | pairs | of them | with a false alarm | found |\n"
