@@ -119,6 +119,21 @@ static void read_kernels(const char *path, struct recording *recording)
 	fclose(in);
 }
 
+static void free_recording(struct recording *recording)
+{
+	for (size_t i = 0; i < recording->kernels; i++) {
+		free(recording->names[i]);
+		free(recording->time_ns[i]);
+		free(recording->launches[i]);
+	}
+	free(recording->names);
+	free(recording->is_collective);
+	free(recording->time_ns);
+	free(recording->launches);
+	free(recording->step_ns);
+	free(recording->busy_ns);
+}
+
 /* ---- runs made of its steps */
 
 static void make_run(const struct recording *recording, size_t stretch, struct wt_compare_run *run)
@@ -367,6 +382,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		study(argv[i], &recording, pairs);
+		free_recording(&recording);
 	}
 	/* 12 of 2,000. */
 	return alarms_at_default * 1000 > 6 * pairs + 999;
