@@ -25,7 +25,7 @@
 #define WT_HTML_KERNELS 200 /* rows */
 #define WT_HTML_KERNELS_SHOWN 8 /* with a part of their own, each of which reads the run again */
 #define WT_HTML_KERNELS_SHOWN_LARGE 3 /* of runs of more than WT_HTML_LAUNCHES_LARGE */
-#define WT_HTML_LAUNCHES_LARGE 2000000
+#define WT_HTML_LAUNCHES_LARGE 400000
 #define WT_HTML_CONFIGS 8 /* of such a kernel */
 #define WT_HTML_PROFILES 3
 #define WT_HTML_CURVES 3
