@@ -45,7 +45,7 @@ static int load_samples(struct wt_html_report *report)
 		for (size_t at = 0; !rc && at < time->bucket_count; at++)
 			samples->has_any |= samples->sums[at].sampled_ns > 0;
 		if (!rc)
-			rc = wt_sms_heat_load(db, ledger, device, 0, WT_HTML_COLUMNS,
+			rc = wt_sms_heat_load(db, ledger, device, 0, wt_html_columns(report),
 			                      &samples->measured.heat);
 		if (!rc)
 			rc = wt_rates_device_profiled(db, device->device_id, ledger->start_ns,
@@ -234,6 +234,11 @@ size_t wt_html_details_count(const struct wt_html_report *report)
 	                      : WT_HTML_KERNELS_SHOWN;
 
 	return report->kernels.row_count < most ? report->kernels.row_count : most;
+}
+
+size_t wt_html_columns(const struct wt_html_report *report)
+{
+	return report->device_count > WT_HTML_DEVICES_MANY ? WT_HTML_COLUMNS / 2 : WT_HTML_COLUMNS;
 }
 
 int64_t wt_html_origin_ns(const struct wt_html_report *report)
