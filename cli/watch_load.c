@@ -179,6 +179,10 @@ static void read_report(struct wt_watch_state *state)
 	int rc;
 
 	wt_top_needs(&style, &wanted.gaps, &wanted.latency);
+	/* The bars want causes, also of a short part of a long run. */
+	if (state->select.is_applied && state->select.has_window &&
+	    state->select.launches <= WT_REPORT_LAUNCHES_CHEAP)
+		wanted.gaps = WT_REPORT_NEEDED;
 	rc = wt_report_load(state->run.db, &wanted, &state->report);
 	state->code = rc && rc != -ENODATA ? WT_EXIT_FAILED : WT_EXIT_NO_DATA;
 	if (!rc)
