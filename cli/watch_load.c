@@ -120,14 +120,17 @@ static struct wt_select_words words_of(const struct wt_watch_query *query)
 	return words;
 }
 
-/* SQLite asks now and then whether to go on. */
+/* SQLite asks now and then whether to go on. What it had until then is not all. */
 static int is_called(void *arg)
 {
-	(void)arg;
-	return wt_screen_is_called();
+	bool *is_ended = arg;
+
+	*is_ended = *is_ended || wt_screen_is_called();
+	return *is_ended;
 }
 
-static int open_run(const struct wt_watch_query *query, bool may_end, struct wt_select *select,
+/* is_ended: set when a key or signal ends the reading, which may be any time until `run` is closed. NULL: none does. */
+static int open_run(const struct wt_watch_query *query, bool *is_ended, struct wt_select *select,
                     struct wt_run_file *run)
 {
 	const struct wt_select_words words = words_of(query);
@@ -139,8 +142,8 @@ static int open_run(const struct wt_watch_query *query, bool may_end, struct wt_
 		code = wt_run_file_open(query->path, run);
 	if (code)
 		return code;
-	if (may_end)
-		sqlite3_progress_handler(run->db, STEPS_BETWEEN_LOOKS, is_called, NULL);
+	if (is_ended)
+		sqlite3_progress_handler(run->db, STEPS_BETWEEN_LOOKS, is_called, is_ended);
 	return wt_select_apply(select, run);
 }
 
@@ -199,7 +202,7 @@ struct wt_watch_state *wt_watch_load(const struct wt_watch_query *query, bool ma
 {
 	struct wt_watch_state *state = calloc(1, sizeof(*state));
 	int64_t began_ns = wt_watch_now_ns();
-	bool is_ended;
+	bool is_ended = false;
 	int code;
 
 	if (!state)
@@ -207,14 +210,13 @@ struct wt_watch_state *wt_watch_load(const struct wt_watch_query *query, bool ma
 	state->query = *query; /* its words outlive what the next reading is for */
 	state->taken_s = (int64_t)time(NULL);
 	wt_cli_divert_errors(state->problem, sizeof(state->problem));
-	code = open_run(&state->query, may_end, &state->select, &state->run);
+	code = open_run(&state->query, may_end ? &is_ended : NULL, &state->select, &state->run);
 	wt_cli_divert_errors(NULL, 0);
 	state->code = code;
 	if (!code) {
 		state->problem[0] = '\0';
 		read_report(state);
 	}
-	is_ended = may_end && !state->has_rows && wt_screen_is_called();
 	wt_run_file_close(&state->run);
 	state->took_ns = wt_watch_now_ns() - began_ns;
 	if (is_ended) {
@@ -290,7 +292,7 @@ int wt_watch_load_kernel(const struct wt_watch_query *query, int64_t kernel_id, 
 	int code, rc = -EINVAL;
 
 	wt_cli_divert_errors(problem, 400);
-	code = open_run(query, false, &select, &run);
+	code = open_run(query, NULL, &select, &run);
 	if (!code) {
 		rc = wt_show_load(run.db, &select, kernel_id, &show);
 		if (rc)
