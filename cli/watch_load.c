@@ -129,11 +129,28 @@ static int is_called(void *arg)
 	return *is_ended;
 }
 
+static struct wt_report_query query_of(const struct wt_watch_query *query,
+                                       const struct wt_select *select)
+{
+	struct wt_report_query wanted = {
+	        .by = query->by,
+	        .group = query->group,
+	        .select = select,
+	        .has_full_names = query->options->has_full_names,
+	};
+	const struct wt_top_style style = {
+	        .by = query->by, .group = query->group, .columns = query->options->columns};
+
+	wt_top_needs(&style, &wanted.gaps, &wanted.latency);
+	return wanted;
+}
+
 /* is_ended: set when a key or signal ends the reading, which may be any time until `run` is closed. NULL: none does. */
 static int open_run(const struct wt_watch_query *query, bool *is_ended, struct wt_select *select,
                     struct wt_run_file *run)
 {
 	const struct wt_select_words words = words_of(query);
+	struct wt_report_query wanted;
 	int code = wt_select_parse("top", &words, select);
 
 	wt_report_forget_damage(); /* of the reading before */
@@ -144,6 +161,8 @@ static int open_run(const struct wt_watch_query *query, bool *is_ended, struct w
 		return code;
 	if (is_ended)
 		sqlite3_progress_handler(run->db, STEPS_BETWEEN_LOOKS, is_called, is_ended);
+	wanted = query_of(query, select);
+	select->takes_sums = wt_report_takes_sums(run->db, &wanted);
 	return wt_select_apply(select, run);
 }
 
@@ -171,17 +190,9 @@ static void explain(struct wt_watch_state *state)
 static void read_report(struct wt_watch_state *state)
 {
 	const struct wt_watch_query *query = &state->query;
-	struct wt_report_query wanted = {
-	        .by = query->by,
-	        .group = query->group,
-	        .select = &state->select,
-	        .has_full_names = query->options->has_full_names,
-	};
-	const struct wt_top_style style = {
-	        .by = query->by, .group = query->group, .columns = query->options->columns};
+	const struct wt_report_query wanted = query_of(query, &state->select);
 	int rc;
 
-	wt_top_needs(&style, &wanted.gaps, &wanted.latency);
 	/* The bars want causes, also of a short part of a long run. */
 	if (state->select.is_applied && state->select.has_window &&
 	    state->select.launches <= WT_REPORT_LAUNCHES_CHEAP)

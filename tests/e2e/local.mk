@@ -33,7 +33,7 @@ e2e_tests = \
 	tests/e2e/0920-analyze.sh tests/e2e/0925-analyze-packed.sh \
 	tests/e2e/0930-import.sh \
 	tests/e2e/0940-h200.sh \
-	tests/e2e/0960-packed.sh \
+	tests/e2e/0960-packed.sh tests/e2e/0962-keep-rows.sh \
 	tests/e2e/0945-late-h200.sh \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \
