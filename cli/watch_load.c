@@ -190,7 +190,7 @@ static void explain(struct wt_watch_state *state)
 static void read_report(struct wt_watch_state *state)
 {
 	const struct wt_watch_query *query = &state->query;
-	const struct wt_report_query wanted = query_of(query, &state->select);
+	struct wt_report_query wanted = query_of(query, &state->select);
 	int rc;
 
 	/* The bars want causes, also of a short part of a long run. */
