@@ -625,6 +625,25 @@ CREATE TABLE IF NOT EXISTS graph_unobserved (
   launches   INTEGER NOT NULL
 ) STRICT;
 
+-- Of a run that `wavetap merge` made: the runs it is made of, and what their clocks were moved by.
+--   time here = t + offset_ns + drift x (t - middle_ns)
+CREATE TABLE IF NOT EXISTS merge_source (
+  source_id     INTEGER PRIMARY KEY,
+  run_id        TEXT NOT NULL,
+  name          TEXT NOT NULL,             -- '': it had none
+  hostname      TEXT NOT NULL,
+  first_process INTEGER NOT NULL,          -- process_id of its processes here
+  last_process  INTEGER NOT NULL,
+  clock         TEXT NOT NULL CHECK (clock IN ('reference', 'collectives', 'launches', 'same host',
+                                               'as it was')),
+  offset_ns     INTEGER NOT NULL,
+  middle_ns     INTEGER NOT NULL,
+  drift         REAL NOT NULL,             -- ns per ns
+  error_ns      INTEGER,                   -- 95 of 100 ends of collectives, or launches, are within; NULL: not known
+  limit_ns      INTEGER,                   -- it can't be off by more; NULL: not known
+  events        INTEGER NOT NULL           -- collectives or launches that were set beside each other
+) STRICT;
+
 -- ------------------------------------------------------------------ views
 
 -- Time without a kernel, by cause, as far as wavetapd has summed it: what `wavetap ledger` and `top` need of a

@@ -38,7 +38,8 @@ e2e_tests = \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \
 	tests/e2e/1120-doctor.sh \
-	tests/e2e/1200-html.sh tests/e2e/1210-html-browser.sh
+	tests/e2e/1200-html.sh tests/e2e/1210-html-browser.sh \
+	tests/e2e/1230-watch.sh
 
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/browser/browser.js tests/browser/html_check.js
