@@ -63,6 +63,8 @@ extern const struct wt_command wt_cmd_ranks;
 extern const struct wt_command wt_cmd_sms;
 extern const struct wt_command wt_cmd_runs;
 extern const struct wt_command wt_cmd_history;
+extern const struct wt_command wt_cmd_merge;
+extern const struct wt_command wt_cmd_sweep;
 extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;
 extern const struct wt_command wt_cmd_simulate;

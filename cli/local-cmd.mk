@@ -14,6 +14,7 @@ wavetap_SOURCES = \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/expand_rows.c cli/expand_rows.h \
 	cli/copy_names.c cli/copy_names.h \
+	cli/dropped.c cli/dropped.h \
 	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
 	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
@@ -22,6 +23,8 @@ wavetap_SOURCES = \
 	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/ledger_whole.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
+	cli/cmd_sweep.c cli/sweep.h cli/sweep_html.c cli/sweep_run.c \
+	cli/cmd_merge.c cli/merge.h cli/merge_align.c cli/merge_copy.c cli/merge_source.c \
 	cli/gpu_state.c cli/gpu_state.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phases.c cli/phases.h \
@@ -181,3 +184,5 @@ TESTS += tests/unit/test_watch_screen.sh
 EXTRA_DIST += tests/unit/test_watch_screen.sh
 TESTS += tests/unit/test_exchange.sh
 EXTRA_DIST += tests/unit/test_exchange.sh
+TESTS += tests/unit/test_merge.sh
+EXTRA_DIST += tests/unit/test_merge.sh
