@@ -40,7 +40,7 @@ schemadir = $(docdir)/schema
 dist_schema_DATA = \
 	doc/schema/analyze.schema.json doc/schema/check.schema.json doc/schema/common.schema.json \
 	doc/schema/copies.schema.json doc/schema/diagnose.schema.json doc/schema/doctor.schema.json \
-	doc/schema/export.schema.json doc/schema/gaps.schema.json doc/schema/gc.schema.json doc/schema/history.schema.json \
+	doc/schema/export.schema.json doc/schema/gaps.schema.json doc/schema/gc.schema.json doc/schema/history.schema.json doc/schema/merge.schema.json doc/schema/sweep.schema.json \
 	doc/schema/import.schema.json doc/schema/ledger.schema.json doc/schema/ranges.schema.json doc/schema/ranks.schema.json doc/schema/sms.schema.json \
 	doc/schema/runs.schema.json \
 	doc/schema/show.schema.json doc/schema/simulate.schema.json doc/schema/status.schema.json \
