@@ -403,6 +403,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
+		select.takes_sums = export.format == FORMAT_SQLITE; /* the file as it is */
 		code = wt_select_apply(&select, &run);
 		if (!code)
 			code = export_run(&export);

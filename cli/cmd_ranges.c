@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/dropped.h"
 #include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/ranges_sum.h"
@@ -329,6 +330,7 @@ static int run_ranges(void *opaque, int operand_count, char **operands)
 	code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
+	wt_dropped_tell(run.db, run.info.id);
 	code = show(values, &view);
 	wt_range_sums_fini(&view.sums);
 	wt_report_fini(&view.losses);

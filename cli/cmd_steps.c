@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/dropped.h"
 #include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
@@ -510,6 +511,7 @@ static int run_steps(void *opaque, int operand_count, char **operands)
 	code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
+	wt_dropped_tell(run.db, run.info.id); /* steps count from there */
 	code = show(values, &run);
 	wt_run_file_close(&run);
 	return code;

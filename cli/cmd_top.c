@@ -185,12 +185,13 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	const struct wt_top_style style = {
 	        .by = query.by, .group = query.group, .columns = values->columns};
 	struct wt_report report;
-	int code = wt_select_apply(select, run);
-	int rc;
+	int code, rc;
 
+	wt_top_needs(&style, &query.gaps, &query.latency);
+	select->takes_sums = wt_report_takes_sums(run->db, &query);
+	code = wt_select_apply(select, run);
 	if (code)
 		return code;
-	wt_top_needs(&style, &query.gaps, &query.latency);
 	if ((values->is_json || values->is_csv) && query.latency == WT_REPORT_NOT_NEEDED)
 		query.latency = WT_REPORT_IF_CHEAP;
 	rc = wt_report_load(run->db, &query, &report);

@@ -299,6 +299,8 @@ static int open_view(const char *spec, struct wt_select *select, enum extent ext
 	if (code)
 		return code;
 	view->is_open = true;
+	select->takes_sums =
+	        extent == DEVICES_ALONE && !observer && wt_ledger_has_sums(view->run.db);
 	code = wt_select_apply_devices(select, &view->run);
 	if (code)
 		return code;

@@ -14,6 +14,7 @@ wavetap_SOURCES = \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/expand_rows.c cli/expand_rows.h \
 	cli/copy_names.c cli/copy_names.h \
+	cli/dropped.c cli/dropped.h \
 	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
 	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \

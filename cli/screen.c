@@ -140,8 +140,8 @@ static void choose_colours(bool wants_colour)
 	if (!the.has_colour)
 		return;
 	(void)use_default_colors();
-	for (short i = WT_SCREEN_WARNING; i < WT_SCREEN_STYLES; i++)
-		(void)init_pair(i, colours[i], -1);
+	for (int i = WT_SCREEN_WARNING; i < WT_SCREEN_STYLES; i++)
+		(void)init_pair((short)i, colours[i], -1);
 }
 
 /* What can't place the cursor can't show a screen. */

@@ -141,7 +141,10 @@ static void load_rest(struct wt_story *story)
 	story->started_ns = now_ns(CLOCK_MONOTONIC);
 	story->started_cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	load_summed(story);
-	if (!is_time_up(story)) {
+	if (story->report.is_of_sums) {
+		snprintf(story->problem, sizeof(story->problem),
+		         "the oldest rows were dropped; wavetap diagnose is of those left");
+	} else if (!is_time_up(story)) {
 		sqlite3_progress_handler(story->run->db, STEPS_BETWEEN_LOOKS, ask_time, story);
 		rc = load_findings(story);
 		sqlite3_progress_handler(story->run->db, 0, NULL, NULL);
@@ -167,6 +170,7 @@ int wt_story_load(const struct wt_run_file *run, const char *word, int64_t limit
 	*story = (struct wt_story){.run = run, .word = word, .limit_ns = limit_ns};
 	(void)wt_select_parse("run", &all, &story->select);
 	wt_select_prefer_steady(&story->select);
+	story->select.takes_sums = wt_ledger_has_sums(run->db);
 	if (wt_select_apply(&story->select, run)) {
 		/* said why; all of it, then */
 		wt_select_fini(&story->select);

@@ -3,7 +3,7 @@
 # autotools, SQLite, zlib, ncurses; for the tests also sqlite3, binutils and tmux. As root or with sudo.
 # On other systems it says what to install. Nothing is touched when all is there already.
 #
-# With --cross, where nobody is asked for a password (root, or CI set): also what the tests for
+# With --cross, where nobody is asked for a password (root, or CI set): also what checks man pages (mandoc), and what the tests for
 # aarch64 and musl need, about 250 MB on disk. Without it those tests are skipped, each with its reason.
 set -eu
 
@@ -35,7 +35,7 @@ fi
 
 cross=
 if [ -n "$is_cross" ] && { [ "$(id -u)" = 0 ] || [ -n "${CI:-}" ]; }; then
-  for package in gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user musl-tools; do
+  for package in gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user musl-tools mandoc; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
       cross="$cross $package"
   done

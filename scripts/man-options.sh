@@ -13,6 +13,9 @@ dry=
 [ "$1" != -n ] || { dry=1; shift; }
 wavetap=$1
 shift
+new=$(mktemp "${TMPDIR:-/tmp}/wavetap-page.XXXXXX")
+trap 'rm -f "$new"' EXIT
+trap 'exit 1' HUP INT TERM
 for page; do
   command=$(basename "$page" .1)
   command=${command#wavetap-}
@@ -35,7 +38,8 @@ for page; do
       end_option()
       printf "%s", behind
       if (place != "behind") { print page ": has no list of options between .\\\" options and .\\\" options end" > "/dev/stderr"; exit 1 }
-    }' "$page" - >"$page.new" || { rm -f "$page.new"; exit 1; }
-  cmp -s "$page" "$page.new" || echo "$page"
-  if [ -n "$dry" ]; then rm "$page.new"; else cmp -s "$page" "$page.new" && rm "$page.new" || mv "$page.new" "$page"; fi
+    }' "$page" - >"$new"
+  cmp -s "$page" "$new" && continue
+  echo "$page"
+  [ -n "$dry" ] || cat "$new" >"$page"
 done

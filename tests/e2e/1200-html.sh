@@ -88,14 +88,18 @@ timeline() { # RUN ARGUMENT...
   sed -n 's/.*id="timeline-data">\(.*\)/\1/p' "$html" >"$work/buckets"
   is "$(sqlite3 -batch :memory: "SELECT json_valid(CAST(readfile('$work/buckets') AS TEXT))")" 1 "timeline: its data is JSON"
   ask timeline --width "$(sqlite3 -batch :memory: "SELECT CAST(readfile('$work/buckets') AS TEXT) ->> '$.bucket_ns'")ns" -r "$@"
-  is "$(sqlite3 -batch :memory: "WITH b(t) AS (SELECT CAST(readfile('$work/buckets') AS TEXT)),
-    d AS (SELECT value AS v, value ->> 'device_id' AS device FROM b, json_each(t, '\$.devices')),
-    s AS (SELECT device, t.value ->> 'name' AS name, x.key AS at, x.value AS sm_ns FROM d, json_each(v, '\$.terms') t,
-      json_each(t.value, '\$.sm_ns') x),
-    w AS MATERIALIZED (SELECT value AS v, value ->> 'device_id' AS device, row_number() OVER (PARTITION BY value ->> 'device_id'
-      ORDER BY value ->> 'start_ns') - 1 AS at FROM json_each(CAST(readfile('$json') AS TEXT), '\$.rows'))
-    SELECT count(*) > 0, total(s.sm_ns <> w.v ->> (s.name || '_sm_ns')) FROM s JOIN w USING (device, at)
-      WHERE w.v ->> (s.name || '_sm_ns') IS NOT NULL")" "1|0.0" "timeline: each stretch as timeline --width has it"
+  is "$(sqlite3 -batch :memory: "
+    CREATE TABLE devices AS SELECT value ->> 'device_id' AS device, value -> 'terms' AS terms
+      FROM json_each(CAST(readfile('$work/buckets') AS TEXT), '\$.devices');
+    CREATE TABLE terms AS SELECT device, (value ->> 'name') || '_sm_ns' AS name, value -> 'sm_ns' AS list FROM devices, json_each(terms);
+    CREATE TABLE page AS SELECT device, name, key AS at, value AS sm_ns FROM terms, json_each(list);
+    CREATE TABLE told (device, at, name, sm_ns, PRIMARY KEY (device, at, name));
+    CREATE TABLE rows AS SELECT value FROM json_each(CAST(readfile('$json') AS TEXT), '\$.rows');
+    CREATE TABLE numbered AS SELECT value ->> 'device_id' AS device, row_number() OVER (PARTITION BY value ->> 'device_id'
+      ORDER BY value ->> 'start_ns') - 1 AS at, value FROM rows;
+    INSERT INTO told SELECT n.device, n.at, m.key, m.atom FROM numbered n, json_each(n.value) m WHERE m.key LIKE '%\_sm\_ns' ESCAPE '\';
+    SELECT count(*) > 0, count(told.sm_ns) = sum(page.name NOT IN ('straggle_sm_ns', 'ramp_sm_ns')), total(page.sm_ns <> told.sm_ns)
+      FROM page LEFT JOIN told USING (device, at, name)")" "1|1|0.0" "timeline: each stretch as timeline --width has it"
 }
 steps() { # RUN
   ask steps --slowest 20 -r "$1"
