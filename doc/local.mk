@@ -15,6 +15,7 @@ dist_man_MANS += \
 	doc/man/wavetap-history.1 \
 	doc/man/wavetap-import.1 \
 	doc/man/wavetap-ledger.1 \
+	doc/man/wavetap-merge.1 \
 	doc/man/wavetap-preload.1 \
 	doc/man/wavetap-ranges.1 \
 	doc/man/wavetap-ranks.1 \
@@ -25,6 +26,7 @@ dist_man_MANS += \
 	doc/man/wavetap-sms.1 \
 	doc/man/wavetap-status.1 \
 	doc/man/wavetap-steps.1 \
+	doc/man/wavetap-sweep.1 \
 	doc/man/wavetap-timeline.1 \
 	doc/man/wavetap-top.1 \
 	doc/man/wavetap-whatif.1
