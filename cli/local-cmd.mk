@@ -186,3 +186,5 @@ TESTS += tests/unit/test_exchange.sh
 EXTRA_DIST += tests/unit/test_exchange.sh
 TESTS += tests/unit/test_merge.sh
 EXTRA_DIST += tests/unit/test_merge.sh
+TESTS += tests/unit/test_sweep.sh
+EXTRA_DIST += tests/unit/test_sweep.sh

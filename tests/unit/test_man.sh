@@ -154,6 +154,9 @@ printf '#!/bin/sh\nexec "%s" --seconds 0.2\n' "$top_builddir/tests/fake/app_demo
 printf '#!/bin/sh\nexec python train.py\n' >"$here/train.py"
 printf '#!/bin/sh\nexec "%s" steps\n' "$top_builddir/tests/fake/app_nvtx" >"$here/with_ranges.py"
 chmod +x "$here/bin/python" "$here/train.py" "$here/with_ranges.py"
+for host in a:0 b:1; do
+  "$wavetap" import -o "$here/host-${host%:*}.db" "$top_srcdir/tests/data/h200x2-ddp-rank${host#*:}.wtrec" >/dev/null 2>&1
+done
 examples_of() { # PAGE...: a command a line
   for page; do
     sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$page" | sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.' |
@@ -178,7 +181,7 @@ while read -r line; do
   [ "$code" = 0 ] || sed 's/^/# /' "$work/err" "$work/out" | head -n 10
   # Without a word to say, a reader of a run has missed something.
   case $line in
-  *"wavetap run"* | *LD_PRELOAD* | *" -o "* | *doctor* | *" gc "*) ;;
+  *"wavetap run"* | *LD_PRELOAD* | *" -o "* | *doctor* | *" gc "* | *"sweep --run"*) ;;
   *) ok "  on stdout, and nothing on stderr" test -s "$work/out" -a ! -s "$work/err" ;;
   esac
   case $line in *LD_PRELOAD*) settle ;; esac
