@@ -26,7 +26,7 @@ e2e_tests = \
 	tests/e2e/0850-ranges.sh \
 	tests/e2e/0860-random.sh tests/e2e/0865-ledger-live.sh \
 	tests/e2e/0870-profile.sh \
-	tests/e2e/0880-late-ranks.sh \
+	tests/e2e/0880-late-ranks.sh tests/e2e/0890-merge.sh \
 	tests/e2e/0970-field.sh \
 	tests/e2e/0900-recording.sh \
 	tests/e2e/0910-record.sh \
