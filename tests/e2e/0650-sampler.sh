@@ -43,7 +43,7 @@ is "$(sql "SELECT count(*), min(state), min(interval_ns), sum(samples_dropped), 
   "1|2|50000|0|0|" "one sampler, which ended in good order"
 is "$(sql "SELECT count(*) FROM proc")" 1 "it is none of the processes of the run"
 is "$(sql "SELECT samples_taken - samples_stored FROM sampler")" 0 "every sample is stored"
-ok "the summary says so: $(tail -n 1 "$work/err")" grep -q '^counters every 50.0us (wavetap-sampler, 0\.[0-9]* of a core)$' "$work/err"
+ok "the summary says so: $(grep '^counters' "$work/err")" grep -q '^counters every 50.0us (wavetap-sampler, 0\.[0-9]* of a core)$' "$work/err"
 ok "it made no context of its own" [ "$("$fake/fake_counters" "$WTFAKE_COUNTERS" contexts)" = 1 ]
 is "$(left)" "0 0 0 " "and left nothing started or enabled"
 # Buckets of which nothing was missed, against the kernels that ran in them.
@@ -102,12 +102,12 @@ is "$(sql "SELECT overflows, samples_dropped FROM sampler")" "0|0" "nothing was 
 demo 2 --sample 20us
 settle
 is "$(sql "SELECT state, interval_ns FROM sampler")" "2|20000" "--sample 20us"
-ok "which the summary says: $(tail -n 1 "$work/err")" grep -q '^counters every 20.0us (wavetap-sampler, ' "$work/err"
+ok "which the summary says: $(grep '^counters' "$work/err")" grep -q '^counters every 20.0us (wavetap-sampler, ' "$work/err"
 # 17 us of CPU for an evaluation and a second one of each fourth sample: about what an H200 takes.
 WTFAKE_EVALUATE_NS=17000 demo 8
 settle
 is "$(sql "SELECT state, interval_ns, overflows FROM sampler")" "2|50000|0" "auto, where a sample costs 25 us"
-ok "a third of a core is kept to: $(tail -n 1 "$work/err")" grep -Eq '^counters every ([6-9]|1[0-4])[0-9].0us \(wavetap-sampler, 0\.[1-7][0-9] of a core\)' "$work/err"
+ok "a third of a core is kept to: $(grep '^counters' "$work/err")" grep -Eq '^counters every ([6-9]|1[0-4])[0-9].0us \(wavetap-sampler, 0\.[1-7][0-9] of a core\)' "$work/err"
 demo 1 --sample off
 settle
 is "$(sql "SELECT count(*) FROM sampler")" 0 "--sample off starts none"

@@ -38,7 +38,7 @@ give_up() {
 refused() { # STATE WORDS WHAT
   give_up
   is "$(sql "SELECT DISTINCT state, samples_taken FROM sampler")" "$1|0" "$3: the state"
-  ok "$3: the summary says why: $(tail -n 1 "$work/err")" grep -q "^counters: off, because $2" "$work/err"
+  ok "$3: the summary says why: $(grep '^counters' "$work/err")" grep -q "^counters: off, because $2" "$work/err"
   is "$(sql "SELECT launches_attempted > 0, unexplained FROM loss")" "1|0" "$3: the run is whole"
 }
 WTFAKE_FAIL='cuptiPmSamplingEnable:*:35' refused 4 "counters are for administrators alone here (run as root" "no permission"
@@ -59,7 +59,7 @@ rm -f "$WTFAKE_PM"
 (unset WAVETAP_SAMPLER && exec "$wavetap" run -- "$fake/app_demo" --seconds 0.3) >"$work/out" 2>"$work/err"
 ok "the daemon's wrong path is told as such" grep -q "counters: off, because .*: WAVETAP_SAMPLER of wavetapd: $work/nothing: No such file" "$work/err"
 "$wavetap" run -- "$fake/app_demo" --seconds 2 >"$work/out" 2>"$work/err"
-ok "the program's own goes before it: $(tail -n 1 "$work/err")" grep -q '^counters every ' "$work/err"
+ok "the program's own goes before it: $(grep '^counters' "$work/err")" grep -q '^counters every ' "$work/err"
 "$wavetap" status --json >"$work/status.json"
 kill "$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")"
 settle
