@@ -178,7 +178,7 @@ static bool can_do_without(const struct wt_html_request *request,
                            const struct wt_html_report *report, int code)
 {
 	return code == WT_EXIT_NO_DATA && request->select->rank && report->view.is_open &&
-	       !report->view.ledger.device_count;
+	       report->device_select.is_applied && !report->view.ledger.device_count;
 }
 
 int wt_html_load(const struct wt_html_request *request, struct wt_html_report *report)

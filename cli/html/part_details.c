@@ -122,7 +122,8 @@ static void put_advice(FILE *out, const struct wt_show *show)
 				continue;
 			fputs(has_any ? "<li>" : "<ul class=\"advice\">\n<li>", out);
 			if (show->report.device_count > 1)
-				fprintf(out, "device %" PRId64 ", ", show->configs[i].row.device_id);
+				fprintf(out, "device %" PRId64 ", ",
+				        show->configs[i].row.device_id);
 			fprintf(out, "grid %" PRId64 ": ", show->configs[i].blocks);
 			wt_html_text(out, texts[k], 0);
 			fputs("</li>\n", out);

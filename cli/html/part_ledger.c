@@ -76,6 +76,7 @@ static void put_story(FILE *out, const struct wt_html_report *report)
 static int put_window(FILE *out, const struct wt_html_report *report)
 {
 	const struct wt_ledger *ledger = &report->view.ledger;
+	bool is_narrow = report->select.words.kernel || report->select.words.range;
 	struct wt_html_lines lines;
 	int rc = wt_html_lines_begin(&lines);
 
@@ -87,9 +88,14 @@ static int put_window(FILE *out, const struct wt_html_report *report)
 		wt_phrase_add(&lines.line, "run %s", report->run.info.id);
 		wt_phrase_end(&lines.line);
 	}
-	if (report->has_kernels)
+	if (report->has_kernels && (is_narrow || !report->has_ledger))
 		wt_top_print_selection(&lines.line, report->kernels.select);
 	wt_html_lines_end(&lines, out, "facts");
+	if (is_narrow && report->has_ledger)
+		fputs("<p class=\"note\">Only the tables of kernels are of those selected: all "
+		      "kernels share "
+		      "the SMs, so whatever is about whole devices is of all of them.</p>\n",
+		      out);
 	return 0;
 }
 

@@ -133,6 +133,7 @@ report 0 "three steps" -r "$eager" --steps 3:5
 compare "$eager" --steps 3:5
 devices "$eager" --steps 3:5
 report 0 "some kernels" -r "$eager" --kernel elementwise
+ok "what is not of them is told" grep -q 'Only the tables of kernels are of those selected' "$html"
 compare "$eager" --kernel elementwise
 details "$eager" --kernel elementwise
 
@@ -178,6 +179,8 @@ for kind in hooks empty; do
 done
 report 0 "ranks that share a device" -r "$work/ranks.db" --rank 0
 compare "$work/ranks.db" --rank 0
+report 3 "a rank that isn't there" -r "$work/ranks.db" --rank 7
+is "$(wc -l <"$work/err")" 1 "... is said once"
 
 # ---- more kernels than it shows, with names of 2,000 characters
 cp "$work/ddp.db" "$work/many.db"
