@@ -22,14 +22,15 @@ struct wearing {
 	long half_kib;
 };
 
-static long resident_kib(void)
+/* The most that was resident: now varies by what the heap has just given back. */
+static long peak_kib(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
 	char line[200];
 	long kib = -1;
 
 	while (status && fgets(line, sizeof(line), status))
-		if (sscanf(line, "VmRSS: %ld", &kib) == 1)
+		if (sscanf(line, "VmHWM: %ld", &kib) == 1)
 			break;
 	if (status)
 		fclose(status);
@@ -39,8 +40,8 @@ static long resident_kib(void)
 static void tell_wearing(const struct wearing *wearing)
 {
 	if (wearing->all)
-		fprintf(stderr, "readings %ld resident_half_kib %ld resident_end_kib %ld\n",
-		        wearing->all - wearing->left, wearing->half_kib, resident_kib());
+		fprintf(stderr, "readings %ld peak_half_kib %ld peak_end_kib %ld\n",
+		        wearing->all - wearing->left, wearing->half_kib, peak_kib());
 }
 
 /* ---- reading */
@@ -175,7 +176,7 @@ static void loop(struct wt_watch *watch, struct wearing *wearing)
 		if (!wearing->all)
 			continue;
 		if (--wearing->left == wearing->all / 2)
-			wearing->half_kib = resident_kib();
+			wearing->half_kib = peak_kib();
 		if (!wearing->left)
 			return;
 	}
