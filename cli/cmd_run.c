@@ -514,6 +514,7 @@ const struct wt_command wt_cmd_run = {
         .summary = "run a program under wavetap, then show where its SM-time went",
         .details = "The exit code is the command's. A summary goes to stderr.",
         .example = "wavetap run --name gpt -- python train.py",
+        .minor = "keep-rows record",
         .theme = WT_THEME_RECORD,
         .options = run_options,
         .operand_count_min = 1,

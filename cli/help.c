@@ -161,6 +161,20 @@ static void print_options(const struct wt_command *command, const struct wt_text
 	print_entry("-h, --help", "this help", terminal);
 }
 
+/* Lines of the source are not those of the terminal. */
+static void print_details(const char *text, const struct wt_text_terminal *terminal)
+{
+	char *line = strdup(text);
+
+	for (char *c = line; c && *c; c++)
+		if (*c == '\n')
+			*c = c[1] ? ' ' : '\0';
+	if (line)
+		wt_wrap_print(stdout, line, 0, terminal);
+	fputc('\n', stdout);
+	free(line);
+}
+
 void wt_help_print(const struct wt_command *command)
 {
 	bool has_page = strcmp(command->name, "help") != 0;
@@ -177,10 +191,8 @@ void wt_help_print(const struct wt_command *command)
 	wt_wrap_print(stdout, usage, 0, &terminal);
 	wt_wrap_print(stdout, command->summary, 0, &terminal);
 	fputc('\n', stdout);
-	if (command->details) {
-		wt_wrap_print(stdout, command->details, 0, &terminal);
-		fputc('\n', stdout);
-	}
+	if (command->details)
+		print_details(command->details, &terminal);
 	print_options(command, &terminal);
 	fputc('\n', stdout);
 	if (command->example)

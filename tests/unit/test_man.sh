@@ -121,7 +121,8 @@ for command in $commands; do
     "$wavetap" "$command" $rest --$words -r "$work/steps.db" >/dev/null 2>"$work/err"
     code=$?
     case $code,$(head -n 1 "$work/err") in
-    2,* | 3,*"its kernels share the devices with"* | 3,*"kernels of a device share"*) ;; # refused, and why
+    2,*) ;; # refused, and why
+    3,"wavetap: --range: its kernels share"* | 3,"wavetap: --kernel: "*) ;;
     *) taken="$taken --${words%% *}" ;;
     esac
   done
