@@ -9,6 +9,7 @@
 
 #include "analysis/collective.h"
 #include "cli/cli.h"
+#include "cli/dropped.h"
 #include "cli/merge.h"
 #include "cli/report_sql.h"
 #include "schema/wt_rows.h"
@@ -276,6 +277,11 @@ int wt_merge_read(struct wt_merge *merge, const char *path, bool is_by_launches,
 	} else if (run.info.processes_live) {
 		wt_cli_error("%s: run %s is still being recorded", run.info.path, run.info.id);
 		code = WT_EXIT_FAILED;
+	} else if (wt_dropped_kept_ns(run.db) != INT64_MIN) {
+		wt_cli_error("%s: rows of run %s were dropped (WAVETAP_KEEP_ROWS): ranks are put "
+		             "together launch by launch",
+		             run.info.path, run.info.id);
+		code = WT_EXIT_NO_DATA;
 	} else {
 		rc = read_processes(run.db, source);
 		if (!rc)

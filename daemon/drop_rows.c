@@ -216,7 +216,7 @@ static int oldest_kernels(struct drop *d, struct chunk *ret)
 	int rc;
 
 	while ((rc = next_group(d, WT_CHUNK_KERNEL, &process_id, &device_id)) > 0) {
-		struct chunk chunk;
+		struct chunk chunk = {0};
 
 		rc = first_chunk(d, WT_CHUNK_KERNEL, process_id, device_id, &chunk);
 		if (rc < 0)
@@ -240,7 +240,7 @@ static int drop_kernels(struct drop *d)
 	        "e.config_id WHERE e.exec_id < ?1 AND e.link <> ?2 GROUP BY 1, 2";
 	static const char *const remove[2] = {
 	        "DELETE FROM main.kernel_exec WHERE exec_id < ?1 AND link <> ?2", NULL};
-	struct chunk chunk;
+	struct chunk chunk = {0};
 	int64_t below = 0;
 	int rc = 0;
 
@@ -266,7 +266,7 @@ int wt_drop_low_exec(struct wt_run *run, int64_t process_id, int64_t *ret_exec_i
 	int rc;
 
 	while ((rc = next_group(&d, WT_CHUNK_KERNEL, &process, &device_id)) > 0) {
-		struct chunk chunk;
+		struct chunk chunk = {0};
 
 		if (process_id >= 0 && process != process_id)
 			break;
@@ -302,7 +302,7 @@ struct mark {
 static int drop_calls(struct drop *d, enum wt_chunk_kind kind, const struct mark *mark, int64_t id,
                       bool *ret_all)
 {
-	struct chunk chunk;
+	struct chunk chunk = {0};
 	int rc = 0;
 
 	*ret_all = true;
@@ -395,7 +395,7 @@ static int next_mark(struct drop *d, int64_t process_id, struct mark *ret)
 static int drop_all_calls(struct drop *d)
 {
 	int64_t done_id = INT64_MIN; /* processes up to this one are done */
-	struct mark mark;
+	struct mark mark = {0};
 	int rc;
 
 	while ((rc = next_mark(d, done_id, &mark)) > 0) {
@@ -427,7 +427,7 @@ static int drop_shares(struct drop *d)
 	int rc;
 
 	while ((rc = next_group(d, WT_CHUNK_SHARE, &process_id, &device_id)) > 0) {
-		struct chunk chunk, kernels;
+		struct chunk chunk = {0}, kernels = {0};
 
 		rc = first_chunk(d, WT_CHUNK_KERNEL, process_id, device_id, &kernels);
 		low = rc > 0 ? kernels.first_id : d->until->exec_id;
