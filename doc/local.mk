@@ -55,3 +55,7 @@ EXTRA_DIST += scripts/doc-outputs.sh
 .PHONY: tutorial
 tutorial: wavetap
 	$(AM_V_at)sh $(top_srcdir)/scripts/doc-outputs.sh ./wavetap $(top_srcdir) $(top_srcdir)/doc/reading-idle-sm-time.md
+# Comparing runs.
+dist_man_MANS += doc/man/wavetap-baseline.1 doc/man/wavetap-compare.1
+dist_doc_DATA += doc/compare.md
+dist_schema_DATA += doc/schema/baseline.schema.json doc/schema/compare.schema.json

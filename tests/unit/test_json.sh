@@ -137,6 +137,16 @@ for arguments in ledger sms timeline "diagnose --threshold 0.01" "show half" "sh
   valid 0 $arguments --json -r "$work/measured.db"
 done
 
+eager=$work/eager.db
+valid 0 import -o "$eager" "$top_srcdir/tests/data/h200-train-eager.wtrec" --json
+valid 0 compare "$eager" "$recorded" --json
+valid 3 compare "$eager" "$recorded" --by config --gate 5 --on idle --json
+valid 3 compare "$ddp" "$ddp" "$eager" --json
+valid 3 compare "$work/full.db" "$work/odd.db" --gate 5 --json
+valid 0 baseline list --json
+"$wavetap" baseline set kept "$eager" "$recorded" >/dev/null
+valid 0 baseline list --json
+
 one='--sms 4 --blocks-per-sm 1'
 for arguments in "$one --grid 7" "$one --times 70us,70us,130us" "$one --grid 1:9" "--sms 132 --blocks-per-sm 1 --gemm 4096,4096,4096 --tile 128x128" \
   "--sms 132 --blocks-per-sm 1 --gemm 4096,4096,4096 --tile 128x128x64,256x128x64" "$one --grid 9 --persistent queue --block-time 5us --setup 1us" \

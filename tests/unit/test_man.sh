@@ -103,6 +103,31 @@ is "$("$wavetap" top --columns help | while read -r name heading rest; do
     grep -q "^\.Pq Cm \(.* \)\{0,1\}$name\( \|\$\)" "$pages/wavetap-top.1" || echo "$name $heading $rest"
 done)" "" "top: each of --columns is on the page"
 
+# ---- which part of a run: what help offers is taken, and what is refused is not offered
+"$wavetap" import -o "$work/steps.db" "$top_srcdir/tests/data/sim-demo.wtrec" >/dev/null 2>&1
+for command in $commands; do
+  "$wavetap" --list-options "$command" >"$work/options"
+  grep -qx -- --from "$work/options" || continue
+  case $command in
+  show) rest=id:1 ;;
+  whatif) rest=--no-gaps ;;
+  export) rest="-o - --format csv" ;;
+  *) rest= ;;
+  esac
+  offered='' taken=''
+  for words in "from 0s" "to 1000s" "steps 5:9" all "rank 0" "device 1" "kernel ." "range x"; do
+    ! grep -qx -e "--${words%% *}" "$work/options" || offered="$offered --${words%% *}"
+    # shellcheck disable=SC2086 # lists
+    "$wavetap" "$command" $rest --$words -r "$work/steps.db" >/dev/null 2>"$work/err"
+    code=$?
+    case $code,$(head -n 1 "$work/err") in
+    2,* | 3,*"its kernels share the devices with"* | 3,*"kernels of a device share"*) ;; # refused, and why
+    *) taken="$taken --${words%% *}" ;;
+    esac
+  done
+  is "$taken" "$offered" "$command: takes the parts of a run that its help offers, no others"
+done
+
 # ---- environment: what the sources read is on a page, and the reverse
 (cd "$top_srcdir" && cat libintercept/*.[ch] schema/*.[ch] daemon/*.[ch] cli/*.[ch]) | grep -o '"WAVETAP[A-Z_]*"' | tr -d '"' |
   grep -vx 'WAVETAP_\|WAVETAP_TEST_.*\|WAVETAP_SAMPLER_TIMEOUT_MS\|WAVETAP_SAMPLER_LIKE\|WAVETAP_LEDGER' | sort -u >"$work/read" # for tests, and between our own programs
