@@ -56,7 +56,7 @@ static void add_value(struct wt_digest *digest, sqlite3_stmt *s, int column)
 	switch (sqlite3_column_type(s, column)) {
 	case SQLITE_INTEGER:
 		integer = sqlite3_column_int64(s, column);
-		add_number(digest, 'i', (uint64_t)integer << 1 ^ (uint64_t)(integer >> 63));
+		add_number(digest, 'i', (uint64_t)integer << 1 ^ (integer < 0 ? UINT64_MAX : 0));
 		break;
 	case SQLITE_FLOAT:
 		real = sqlite3_column_double(s, column);

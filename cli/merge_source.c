@@ -322,16 +322,25 @@ static int by_rank(const void *left, const void *right)
 	return (*a)->rank < (*b)->rank ? -1 : (*a)->rank > (*b)->rank;
 }
 
-static const char *path_of(const struct wt_merge *merge, const struct wt_merge_process *process)
+static size_t place_of(const struct wt_merge *merge, const struct wt_merge_process *process)
 {
-	for (size_t i = 0; i < merge->count; i++) {
-		const struct wt_merge_source *source = &merge->sources[i];
+	size_t i = 0;
 
-		if (process >= source->processes &&
-		    process < source->processes + source->process_count)
-			return source->info.path;
-	}
-	return "?";
+	while (i + 1 < merge->count &&
+	       (process < merge->sources[i].processes ||
+	        process >= merge->sources[i].processes + merge->sources[i].process_count))
+		i++;
+	return i;
+}
+
+/* Paths of the runs of two processes, in the order in which the runs were given. */
+static void paths_of(const struct wt_merge *merge, const struct wt_merge_process *const pair[2],
+                     const char *ret_paths[2])
+{
+	size_t a = place_of(merge, pair[0]), b = place_of(merge, pair[1]);
+
+	ret_paths[0] = merge->sources[a < b ? a : b].info.path;
+	ret_paths[1] = merge->sources[a < b ? b : a].info.path;
 }
 
 /* "3, 5-7", as far as there is room. Ranks ascend. */
@@ -361,6 +370,7 @@ static void find_missing(struct wt_merge *merge, const struct wt_merge_process *
 
 static int judge_ranks(struct wt_merge *merge, const struct wt_merge_process **all, size_t count)
 {
+	const char *paths[2];
 	size_t first = 0;
 
 	qsort(all, count, sizeof(*all), by_rank);
@@ -368,16 +378,17 @@ static int judge_ranks(struct wt_merge *merge, const struct wt_merge_process **a
 		first++;
 	for (size_t i = first; i < count; i++) {
 		if (i > first && all[i]->rank == all[i - 1]->rank &&
-		    strcmp(path_of(merge, all[i]), path_of(merge, all[i - 1])) != 0) {
+		    place_of(merge, all[i]) != place_of(merge, all[i - 1])) {
+			paths_of(merge, all + i - 1, paths);
 			wt_cli_error("rank %" PRId64 " is in %s and in %s: they are of two jobs",
-			             all[i]->rank, path_of(merge, all[i - 1]),
-			             path_of(merge, all[i]));
+			             all[i]->rank, paths[0], paths[1]);
 			return WT_EXIT_NO_DATA;
 		}
 		if (all[i]->world_size > 0 && merge->world_size > 0 &&
 		    all[i]->world_size != merge->world_size) {
 			wt_cli_error("%s is of a job of %" PRId64 " ranks, others are of %" PRId64,
-			             path_of(merge, all[i]), all[i]->world_size, merge->world_size);
+			             merge->sources[place_of(merge, all[i])].info.path,
+			             all[i]->world_size, merge->world_size);
 			return WT_EXIT_NO_DATA;
 		}
 		if (all[i]->world_size > 0)
@@ -392,6 +403,7 @@ static int judge_ranks(struct wt_merge *merge, const struct wt_merge_process **a
 int wt_merge_judge(struct wt_merge *merge)
 {
 	const struct wt_merge_process **all;
+	const char *paths[2];
 	size_t count = 0, at = 0;
 	int code = WT_EXIT_FINE;
 
@@ -410,8 +422,9 @@ int wt_merge_judge(struct wt_merge *merge)
 	for (size_t i = 1; i < count && !code; i++) {
 		if (strcmp(all[i]->uuid, all[i - 1]->uuid) != 0)
 			continue;
-		wt_cli_error("%s and %s hold the same process: a run can be in it once",
-		             path_of(merge, all[i - 1]), path_of(merge, all[i]));
+		paths_of(merge, all + i - 1, paths);
+		wt_cli_error("%s and %s hold the same process: a run can be in it once", paths[0],
+		             paths[1]);
 		code = WT_EXIT_NO_DATA;
 	}
 	if (!code)
