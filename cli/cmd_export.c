@@ -19,23 +19,32 @@
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
+#include "cli/sink.h"
+#include "cli/trace_export.h"
 
-enum export_format { FORMAT_BY_NAME, FORMAT_SQLITE, FORMAT_CSV, FORMAT_JSON };
+enum export_format {
+	FORMAT_BY_NAME,
+	FORMAT_SQLITE,
+	FORMAT_CSV,
+	FORMAT_JSON,
+	FORMAT_PERFETTO,
+};
 
 struct export_values {
 	const char *run, *output;
 	int format;
-	bool is_forced;
+	bool is_forced, is_gzip;
+	int64_t max_events; /* -1: not given */
 	struct wt_select_words select;
 };
 
 /* Indices are enum export_format. */
 static const struct wt_choice format_choices[] = {
-        {"auto", "by the end of FILE: .db .sqlite .csv .json (default)", 0},
+        {"auto", "by the end of FILE: .db .sqlite .csv .json .pftrace (default)", 0},
         {"sqlite", "the run file with plain rows, for any SQLite reader", 0},
         {"csv", "one line per kernel that ran (view launch)", 0},
         {"json", "the same as JSON", 0},
-        {"perfetto", NULL, 1},
+        {"perfetto", "a timeline for ui.perfetto.dev", 0},
         {"html", NULL, 1},
         {"openmetrics", NULL, 1},
         {0},
@@ -43,11 +52,15 @@ static const struct wt_choice format_choices[] = {
 
 static const struct wt_option export_options[] = {
         {"output", 'o', WT_OPTION_TEXT, "FILE", offsetof(struct export_values, output), NULL,
-         "where to; - is stdout (csv and json)"},
+         "where to; - is stdout (not sqlite)"},
         {"format", 'f', WT_OPTION_CHOICE, "FORMAT", offsetof(struct export_values, format),
          format_choices, "what to write"},
         {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_forced), NULL,
          "replace an existing FILE"},
+        {"gzip", 'z', WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_gzip), NULL,
+         "perfetto: packed, as with a FILE that ends in .gz"},
+        {"max-events", 0, WT_OPTION_NUMBER, "N", offsetof(struct export_values, max_events), NULL,
+         "perfetto: the trace ends before it has more slices (default 1000000; 0: no limit)"},
         WT_SELECT_OPTIONS(struct export_values, select),
         WT_RUN_OPTION(struct export_values, run),
         {0},
@@ -70,6 +83,10 @@ static enum export_format format_of(const struct export_values *values)
 		return FORMAT_CSV;
 	if (ends_in(values->output, ".json"))
 		return FORMAT_JSON;
+	if (ends_in(values->output, ".pftrace") || ends_in(values->output, ".pftrace.gz") ||
+	    ends_in(values->output, ".perfetto-trace") ||
+	    ends_in(values->output, ".perfetto-trace.gz"))
+		return FORMAT_PERFETTO;
 	if (ends_in(values->output, ".db") || ends_in(values->output, ".sqlite"))
 		return FORMAT_SQLITE;
 	return FORMAT_BY_NAME;
@@ -228,6 +245,46 @@ static int export_rows(struct export *export, const char *path)
 	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(export->run);
 }
 
+/* ---- others */
+
+static int write_sink(struct export *export, struct wt_sink *sink)
+{
+	const struct wt_trace_query query = {
+	        .run = export->run,
+	        .select = export->select,
+	        .max_events = export->values->max_events < 0    ? WT_TRACE_EVENTS_MAX
+	                      : export->values->max_events == 0 ? INT64_MAX
+	                                                        : export->values->max_events,
+	};
+
+	return wt_trace_export(&query, sink);
+}
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_sink(struct export *export, const char *path)
+{
+	struct wt_sink sink;
+	int rc = wt_sink_open(&sink, path,
+	                      export->values->is_gzip || ends_in(export->values->output, ".gz"));
+	int code = WT_EXIT_FINE;
+
+	if (!rc) {
+		code = write_sink(export, &sink);
+		rc = wt_sink_close(&sink);
+	}
+	if (!rc || code)
+		return code;
+	if (!path)
+		return wt_cli_output_result(rc);
+	wt_cli_error("%s: %s", path, strerror(-rc));
+	return WT_EXIT_FAILED;
+}
+
+static bool is_of_rows(enum export_format format)
+{
+	return format == FORMAT_CSV || format == FORMAT_JSON;
+}
+
 static int export_to_file(struct export *export)
 {
 	const struct export_values *values = export->values;
@@ -245,7 +302,8 @@ static int export_to_file(struct export *export)
 	}
 	code = export->format == FORMAT_SQLITE
 	               ? wt_copy_db(export->run, file.temporary, values->output, "export")
-	               : export_rows(export, file.temporary);
+	       : is_of_rows(export->format) ? export_rows(export, file.temporary)
+	                                    : export_sink(export, file.temporary);
 	if (!code && export->format == FORMAT_SQLITE)
 		code = wt_expand_rows(file.temporary, values->output, "export");
 	if (code) {
@@ -265,8 +323,9 @@ static int export_run(struct export *export)
 	const struct wt_run_file *run = export->run;
 	int code;
 
-	if (export->format == FORMAT_SQLITE)
-		return export_to_file(export);
+	if (!is_of_rows(export->format))
+		return strcmp(export->values->output, "-") != 0 ? export_to_file(export)
+		                                                : export_sink(export, NULL);
 	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &export->rows, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(export->rows);
@@ -295,6 +354,11 @@ static int check_values(const struct export_values *values)
 		                          values->output);
 	if (format == FORMAT_SQLITE && !strcmp(values->output, "-"))
 		return wt_cli_usage_error("export", "sqlite needs a file, not stdout");
+	if (format != FORMAT_PERFETTO && (values->is_gzip || values->max_events >= 0))
+		return wt_cli_usage_error("export", "--gzip and --max-events are for perfetto");
+	if (values->max_events > 0 && values->max_events < WT_TRACE_EVENTS_LEAST)
+		return wt_cli_usage_error("export", "--max-events %d: at least %d",
+		                          (int)values->max_events, WT_TRACE_EVENTS_LEAST);
 	return WT_EXIT_FINE;
 }
 
@@ -315,7 +379,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 	/* Its sums and counts of losses would not fit a part of the rows. */
 	if (!code && export.format == FORMAT_SQLITE && wt_select_is_given(&select))
 		code = wt_cli_usage_error("export", "sqlite is the whole run: selections are for "
-		                                    "csv and json");
+		                                    "the other formats");
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
@@ -330,7 +394,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 
 const struct wt_command wt_cmd_export = {
         .name = "export",
-        .summary = "write a run as SQLite, CSV or JSON",
+        .summary = "write a run as SQLite, CSV, JSON or a Perfetto trace",
         .options = export_options,
         .values_bytes = sizeof(struct export_values),
         .run = run_export,

@@ -25,6 +25,10 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
+	cli/proto.c cli/proto.h cli/sink.c cli/sink.h cli/trace.c cli/trace.h cli/trace_row.c cli/trace_row.h \
+	cli/trace_about.c cli/trace_bits.c cli/trace_calls.c cli/trace_export.c cli/trace_export.h \
+	cli/trace_graphs.c cli/trace_impl.h cli/trace_kernels.c cli/trace_ledger.c cli/trace_names.c \
+	cli/trace_plan.c cli/trace_samples.c cli/trace_spans.c cli/trace_steps.c \
 	cli/rates.c cli/rates.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
@@ -107,6 +111,9 @@ TESTS += tests/unit/test_json.sh tests/unit/test_names.sh
 EXTRA_DIST += tests/unit/test_json.sh tests/unit/test_names.sh
 check_PROGRAMS += tests/unit/json_schema
 tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
+
+check_PROGRAMS += tests/unit/read_trace
+tests_unit_read_trace_SOURCES = tests/unit/read_trace.c
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c

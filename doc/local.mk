@@ -16,7 +16,7 @@ doc/pages.stamp: $(top_srcdir)/doc/wavetap.1 $(top_srcdir)/scripts/man-pages.sh
 $(command_pages): doc/pages.stamp
 	@test -f $@ || { rm -f doc/pages.stamp && $(MAKE) doc/pages.stamp; }
 
-dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md
+dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md doc/trace.md
 
 schemadir = $(docdir)/schema
 dist_schema_DATA = \
