@@ -9,7 +9,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/occupancy.c analysis/occupancy.h \
 	analysis/schedule.c analysis/schedule.h \
 	analysis/schedule_run.c analysis/schedule_run.h analysis/schedule_time.c \
-	analysis/collective.c analysis/collective.h analysis/kernel_class.c analysis/kernel_class.h \
+	analysis/collective.c analysis/collective.h analysis/digest.c analysis/digest.h analysis/kernel_class.c analysis/kernel_class.h \
 	analysis/evidence.c analysis/evidence.h analysis/profiled.c analysis/profiled.h \
 	analysis/fold.c analysis/fold.h analysis/fold_align.c analysis/fold_blocks.c analysis/fold_fit.c analysis/fold_fit.h \
 	analysis/fold_internal.h analysis/fold_matrix.c analysis/fold_normal.c analysis/fold_result.c analysis/fold_rows.c \
@@ -22,13 +22,15 @@ libwtanalysis_a_SOURCES = \
 	analysis/steps_judge.c analysis/steps_level.c \
 	analysis/sweep.c analysis/sweep.h analysis/waits.c analysis/waits.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
-analysis_tests = tests/unit/test_cost tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
+analysis_tests = tests/unit/test_cost tests/unit/test_digest tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
 	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_profiled tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
 	tests/unit/test_sweep tests/unit/test_waits tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
 TESTS += $(analysis_tests)
 tests_unit_test_cost_SOURCES = tests/unit/test_cost.c tests/tap.h
 tests_unit_test_cost_LDADD = libwtanalysis.a -lm
+tests_unit_test_digest_SOURCES = tests/unit/test_digest.c tests/tap.h
+tests_unit_test_digest_LDADD = libwtanalysis.a
 tests_unit_test_evidence_SOURCES = tests/unit/test_evidence.c tests/tap.h
 tests_unit_test_evidence_LDADD = libwtanalysis.a -lm
 tests_unit_test_kernel_class_SOURCES = tests/unit/test_kernel_class.c tests/tap.h

@@ -49,6 +49,7 @@ extern const struct wt_command wt_cmd_gaps;
 extern const struct wt_command wt_cmd_ranks;
 extern const struct wt_command wt_cmd_sms;
 extern const struct wt_command wt_cmd_runs;
+extern const struct wt_command wt_cmd_history;
 extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;
 extern const struct wt_command wt_cmd_simulate;
@@ -67,6 +68,12 @@ void wt_cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)))
 /* The same, and returns WT_EXIT_USAGE after a second line that says where help is. */
 int wt_cli_usage_error(const char *command, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
+
+/*
+ * From now on messages go into `text`, of which the last is kept, without "wavetap: "; NULL: to stderr as before.
+ * For views that have the whole screen.
+ */
+void wt_cli_divert_errors(char *text, size_t text_bytes);
 
 /* What a function that writes to stdout returned (0 or -errno) as exit code, after a message. */
 int wt_cli_output_result(int rc);

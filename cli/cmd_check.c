@@ -15,6 +15,7 @@
 
 #include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/content_hash.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/phrase.h"
@@ -24,6 +25,7 @@
 #include "schema/wt_paths.h"
 
 #define TEXT_COLUMN 35 /* of what is wrong */
+#define CONTENT_SHOWN 12 /* hex digits of the content hash: as `runs --hash` */
 
 struct check_values {
 	const char *run;
@@ -74,7 +76,7 @@ static void on_progress(void *arg, int done)
 /* ---- what was found */
 
 static void print_text(struct checker *checker, const struct wt_db_run_file *run,
-                       const struct wt_check *check)
+                       const struct wt_check *check, const char *hash)
 {
 	char number[WT_TEXT_NUMBER_BYTES];
 	struct wt_phrase line;
@@ -96,6 +98,8 @@ static void print_text(struct checker *checker, const struct wt_db_run_file *run
 		wt_phrase_add(&line, "%s kernels", wt_text_count(number, run->kernels));
 		wt_phrase_add(&line, "%s launches", wt_text_count(number, run->launches));
 	}
+	if (hash[0])
+		wt_phrase_add(&line, "content %.*s", CONTENT_SHOWN, hash);
 	if (check->is_live)
 		wt_phrase_add(&line, "still running: what is under way is not judged");
 	wt_phrase_end(&line);
@@ -116,7 +120,7 @@ static void put_text(struct wt_json *json, const char *key, const char *text)
 }
 
 static void put_json(struct checker *checker, const struct wt_db_run_file *run,
-                     const struct wt_check *check, const char *reason)
+                     const struct wt_check *check, const char *hash, const char *reason)
 {
 	struct wt_json *json = &checker->json;
 
@@ -132,6 +136,7 @@ static void put_json(struct checker *checker, const struct wt_db_run_file *run,
 	else
 		wt_json_bool(json, check->count == 0);
 	put_text(json, "reason", reason);
+	put_text(json, "content_hash", hash);
 	wt_json_key(json, "checks");
 	wt_json_int(json, check->done);
 	wt_json_key(json, "problems");
@@ -174,10 +179,20 @@ static int check_open(struct checker *checker, struct wt_db_run_file *run, struc
 	return err;
 }
 
+/* Of a file whose rows can all be read and come no more; else there is none, and why is among the problems. */
+static void hash_content(const struct wt_db_run_file *run, const struct wt_check *check,
+                         char hash[WT_DIGEST_HEX_BYTES])
+{
+	char error[WT_DB_ERROR_BYTES];
+
+	if (check->is_live || wt_content_hash(run->path, hash, error))
+		hash[0] = '\0';
+}
+
 /* One file, with its path in `run`. 0, or -EINTR or -ENOMEM: then nothing goes on. */
 static int check_file(struct checker *checker, struct wt_db_run_file *run)
 {
-	char reason[WT_DB_ERROR_BYTES] = "";
+	char reason[WT_DB_ERROR_BYTES] = "", hash[WT_DIGEST_HEX_BYTES] = "";
 	struct wt_check check = {0};
 	int err = wt_db_open(run->path, &check.db, reason);
 
@@ -194,10 +209,12 @@ static int check_file(struct checker *checker, struct wt_db_run_file *run)
 	}
 	if (err && err != -EINTR)
 		wt_cli_error("%s", reason);
+	if (!err && !run->error)
+		hash_content(run, &check, hash);
 	if (err != -EINTR && checker->is_json)
-		put_json(checker, run, &check, reason);
+		put_json(checker, run, &check, hash, reason);
 	else if (!err)
-		print_text(checker, run, &check);
+		print_text(checker, run, &check, hash);
 	checker->unsound += !err && check.count;
 	checker->failed += err != 0;
 	checker->files_done++;

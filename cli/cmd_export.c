@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/anonymise.h"
 #include "cli/cli.h"
 #include "cli/copy_db.h"
 #include "cli/expand_rows.h"
+#include "cli/html/report.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/out_file.h"
@@ -28,24 +30,28 @@ enum export_format {
 	FORMAT_CSV,
 	FORMAT_JSON,
 	FORMAT_PERFETTO,
+	FORMAT_HTML,
 };
 
 struct export_values {
 	const char *run, *output;
 	int format;
-	bool is_forced, is_gzip;
+	bool is_forced;
+	bool is_anonymised, has_names_hidden;
+	const char *hash_key;
+	bool is_gzip;
 	int64_t max_events; /* -1: not given */
 	struct wt_select_words select;
 };
 
 /* Indices are enum export_format. */
 static const struct wt_choice format_choices[] = {
-        {"auto", "by the end of FILE: .db .sqlite .csv .json .pftrace (default)", 0},
+        {"auto", "by the end of FILE: .db .sqlite .csv .json .html .pftrace (default)", 0},
         {"sqlite", "the run file with plain rows, for any SQLite reader", 0},
         {"csv", "one line per kernel that ran (view launch)", 0},
         {"json", "the same as JSON", 0},
         {"perfetto", "a timeline for ui.perfetto.dev", 0},
-        {"html", NULL, 1},
+        {"html", "a report of the run as one page, for any browser", 0},
         {"openmetrics", NULL, 1},
         {0},
 };
@@ -57,11 +63,20 @@ static const struct wt_option export_options[] = {
          format_choices, "what to write"},
         {"force", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_forced), NULL,
          "replace an existing FILE"},
+        {"anonymise", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_anonymised), NULL,
+         "sqlite: without hosts, users, command lines, paths and pids"},
+        {"anonymise-names", 0, WT_OPTION_FLAG, NULL,
+         offsetof(struct export_values, has_names_hidden), NULL,
+         "the same, and hashes for names of kernels and ranges"},
+        {"hash-key", 0, WT_OPTION_TEXT, "TEXT", offsetof(struct export_values, hash_key), NULL,
+         "the same TEXT gives the same hashes (default: one drawn at random)"},
         {"gzip", 'z', WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_gzip), NULL,
          "perfetto: packed, as with a FILE that ends in .gz"},
         {"max-events", 0, WT_OPTION_NUMBER, "N", offsetof(struct export_values, max_events), NULL,
          "perfetto: the trace ends before it has more slices (default 1000000; 0: no limit)"},
         WT_SELECT_OPTIONS(struct export_values, select),
+        {"all", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, select.is_all), NULL,
+         "html: the whole run (default: its steady steps, if steps are found)"},
         WT_RUN_OPTION(struct export_values, run),
         {0},
 };
@@ -83,6 +98,8 @@ static enum export_format format_of(const struct export_values *values)
 		return FORMAT_CSV;
 	if (ends_in(values->output, ".json"))
 		return FORMAT_JSON;
+	if (ends_in(values->output, ".html") || ends_in(values->output, ".htm"))
+		return FORMAT_HTML;
 	if (ends_in(values->output, ".pftrace") || ends_in(values->output, ".pftrace.gz") ||
 	    ends_in(values->output, ".perfetto-trace") ||
 	    ends_in(values->output, ".perfetto-trace.gz"))
@@ -147,6 +164,7 @@ static void put_json_row(struct wt_json *json, sqlite3_stmt *s)
 /* What all steps of one export share. */
 struct export
 {
+	const struct wt_html_report *report; /* html; then the others are not set */
 	const struct export_values *values;
 	const struct wt_run_file *run;
 	const struct wt_select *select;
@@ -245,7 +263,20 @@ static int export_rows(struct export *export, const char *path)
 	return code == SQLITE_DONE ? WT_EXIT_FINE : sql_failed(export->run);
 }
 
-/* ---- others */
+static int export_sqlite(struct export *export, const char *path)
+{
+	const struct export_values *values = export->values;
+	const struct wt_anonymise how = {values->hash_key, values->has_names_hidden};
+	int code = wt_copy_db(export->run, path, values->output, "export");
+
+	if (!code)
+		code = wt_expand_rows(path, values->output, "export");
+	if (!code && (values->is_anonymised || values->has_names_hidden))
+		code = wt_anonymise(path, values->output, &how);
+	return code;
+}
+
+/* ---- a trace */
 
 static int write_sink(struct export *export, struct wt_sink *sink)
 {
@@ -280,9 +311,25 @@ static int export_sink(struct export *export, const char *path)
 	return WT_EXIT_FAILED;
 }
 
-static bool is_of_rows(enum export_format format)
+/* ---- a report */
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_report(const struct export *export, const char *path)
 {
-	return format == FORMAT_CSV || format == FORMAT_JSON;
+	FILE *out = path ? fopen(path, "we") : stdout;
+	int rc = out ? wt_html_write(out, export->report) : -errno;
+
+	errno = 0;
+	if (out && !rc && (fflush(out) || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	if (out && path && fclose(out) && !rc)
+		rc = -errno;
+	if (!path)
+		return wt_cli_output_result(rc);
+	if (!rc)
+		return WT_EXIT_FINE;
+	wt_cli_error("%s: %s", path, strerror(-rc));
+	return WT_EXIT_FAILED;
 }
 
 static int export_to_file(struct export *export)
@@ -300,12 +347,14 @@ static int export_to_file(struct export *export)
 		wt_cli_error("%s: %s", values->output, strerror(-rc));
 		return WT_EXIT_FAILED;
 	}
-	code = export->format == FORMAT_SQLITE
-	               ? wt_copy_db(export->run, file.temporary, values->output, "export")
-	       : is_of_rows(export->format) ? export_rows(export, file.temporary)
-	                                    : export_sink(export, file.temporary);
-	if (!code && export->format == FORMAT_SQLITE)
-		code = wt_expand_rows(file.temporary, values->output, "export");
+	if (export->format == FORMAT_HTML)
+		code = export_report(export, file.temporary);
+	else if (export->format == FORMAT_SQLITE)
+		code = export_sqlite(export, file.temporary);
+	else if (export->format == FORMAT_PERFETTO)
+		code = export_sink(export, file.temporary);
+	else
+		code = export_rows(export, file.temporary);
 	if (code) {
 		wt_out_file_abort(&file);
 		return code;
@@ -323,7 +372,9 @@ static int export_run(struct export *export)
 	const struct wt_run_file *run = export->run;
 	int code;
 
-	if (!is_of_rows(export->format))
+	if (export->format == FORMAT_SQLITE)
+		return export_to_file(export);
+	if (export->format == FORMAT_PERFETTO)
 		return strcmp(export->values->output, "-") != 0 ? export_to_file(export)
 		                                                : export_sink(export, NULL);
 	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &export->rows, NULL);
@@ -354,12 +405,36 @@ static int check_values(const struct export_values *values)
 		                          values->output);
 	if (format == FORMAT_SQLITE && !strcmp(values->output, "-"))
 		return wt_cli_usage_error("export", "sqlite needs a file, not stdout");
+	if (format != FORMAT_SQLITE && (values->is_anonymised || values->has_names_hidden))
+		return wt_cli_usage_error("export", "--anonymise makes a file of sqlite; other "
+		                                    "formats can be exported from that one");
+	if (values->hash_key && !values->is_anonymised && !values->has_names_hidden)
+		return wt_cli_usage_error("export", "--hash-key is of --anonymise");
 	if (format != FORMAT_PERFETTO && (values->is_gzip || values->max_events >= 0))
 		return wt_cli_usage_error("export", "--gzip and --max-events are for perfetto");
 	if (values->max_events > 0 && values->max_events < WT_TRACE_EVENTS_LEAST)
 		return wt_cli_usage_error("export", "--max-events %d: at least %d",
 		                          (int)values->max_events, WT_TRACE_EVENTS_LEAST);
 	return WT_EXIT_FINE;
+}
+
+/* Its parts select for themselves: some are of whole devices. */
+static int run_report(const struct export_values *values)
+{
+	const struct wt_html_request request = {values->run, &values->select};
+	struct wt_html_report *report = calloc(1, sizeof(*report));
+	struct export export = {.values = values, .format = FORMAT_HTML, .report = report};
+	int code;
+
+	if (!report)
+		return wt_cli_output_result(-ENOMEM);
+	code = wt_html_load(&request, report);
+	if (!code)
+		code = !strcmp(values->output, "-") ? export_report(&export, NULL)
+		                                    : export_to_file(&export);
+	wt_html_unload(report);
+	free(report);
+	return code;
 }
 
 static int run_export(void *opaque, int operand_count, char **operands)
@@ -375,6 +450,8 @@ static int run_export(void *opaque, int operand_count, char **operands)
 	if (code)
 		return code;
 	export.format = format_of(values);
+	if (export.format == FORMAT_HTML)
+		return run_report(values);
 	code = wt_select_parse("export", &values->select, &select);
 	/* Its sums and counts of losses would not fit a part of the rows. */
 	if (!code && export.format == FORMAT_SQLITE && wt_select_is_given(&select))
@@ -394,7 +471,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 
 const struct wt_command wt_cmd_export = {
         .name = "export",
-        .summary = "write a run as SQLite, CSV, JSON or a Perfetto trace",
+        .summary = "write a run as SQLite, CSV, JSON, HTML or a Perfetto trace",
         .options = export_options,
         .values_bytes = sizeof(struct export_values),
         .run = run_export,

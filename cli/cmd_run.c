@@ -17,14 +17,12 @@
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/gc.h"
-#include "cli/kernel_name.h"
 #include "cli/phrase.h"
 #include "cli/program.h"
-#include "cli/report.h"
 #include "cli/run_counters.h"
 #include "cli/run_file.h"
 #include "cli/shm_room.h"
-#include "cli/select.h"
+#include "cli/story.h"
 #include "cli/top_text.h"
 #include "schema/wt_paths.h"
 #include "schema/wt_run_key.h"
@@ -32,7 +30,6 @@
 #include "schema/wt_setting.h"
 
 #define DRAIN_TIMEOUT_MS 15000
-#define SUMMARY_ROWS 3
 
 struct run_values {
 	const char *name, *dir, *record, *sample, *profile, *budget;
@@ -359,55 +356,53 @@ static void tell(const struct wt_text_terminal *terminal, const char *text)
 	wt_phrase_end(&line);
 }
 
+/* What was measured beside the kernels. */
+static void print_counters(const struct wt_run_file *run, const struct wt_text_terminal *terminal,
+                           bool is_sampled)
+{
+	char counters[800], problem[WT_PATH_BYTES];
+	bool is_profiled = wt_run_profiled(run->db, counters, sizeof(counters));
+
+	if (is_profiled)
+		tell(terminal, counters);
+	if (!is_profiled || is_sampled) {
+		wt_run_counters(run->db, is_sampled, counters, sizeof(counters));
+		tell(terminal, counters);
+	}
+	if (wt_db_meta(run->db, "recording_problem", problem, sizeof(problem)))
+		wt_cli_error("the recording is not whole: %s", problem);
+}
+
 static void print_summary(const char *path, bool is_complete, const struct run_setup *setup)
 {
-	const struct wt_select_words all = {0};
-	struct wt_select select;
-	const struct wt_report_query query = {.select = &select, .gaps = WT_REPORT_IF_CHEAP};
-	struct wt_top_style style = {.limit = SUMMARY_ROWS};
 	struct wt_text_terminal terminal;
-	struct wt_report report;
+	struct wt_story story;
 	struct wt_run_file run;
-	char *word, next[4 * WT_PATH_BYTES + 32], why[400], problem[WT_PATH_BYTES], counters[800];
-	bool is_profiled;
+	char *word, why[400];
 	int rc;
 
 	if (wt_run_file_open(path, &run))
 		return;
-	(void)wt_select_parse("run", &all, &select);
-	wt_select_prefer_steady(&select);
-	if (wt_select_apply(&select, &run))
-		(void)wt_select_parse("run", &all, &select); /* said why; all of it, then */
-	rc = wt_report_load(run.db, &query, &report);
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	/* In a data directory of its own the id says nothing to a later command. */
 	word = wt_text_shell_word(setup->is_own_dir ? path : run.info.id);
-	snprintf(next, sizeof(next), "wavetap top -r %s", word ? word : "RUN");
-	free(word);
-	style.next = next;
-	style.problem = wt_kernel_name_problem();
+	rc = wt_story_load(&run, word ? word : "RUN", wt_story_limit_ns(), &story);
 	if (!is_complete)
 		wt_cli_error("the daemon is still storing; the numbers below are not final");
 	if (rc) {
-		wt_cli_error("%s: %s", path, rc == -EIO ? report.problem : strerror(-rc));
-	} else if (report.row_count) {
-		wt_top_print(stderr, &terminal, &run, &report, &style);
+		wt_cli_error("%s: %s", path, rc == -EIO ? story.report.problem : strerror(-rc));
+	} else if (story.report.row_count) {
+		wt_story_print(stderr, &terminal, &story);
 	} else {
-		wt_report_why_empty(&report, why, sizeof(why));
+		wt_report_why_empty(&story.report, why, sizeof(why));
 		wt_cli_error("run %s has nothing to rank: %s", run.info.id, why);
-		wt_top_print_losses(stderr, &terminal, &report);
+		wt_top_print_losses(stderr, &terminal, &story.report);
 	}
-	wt_report_fini(&report);
-	wt_select_fini(&select);
-	is_profiled = wt_run_profiled(run.db, counters, sizeof(counters));
-	if (is_profiled)
-		tell(&terminal, counters);
-	if (!is_profiled || setup->is_sampled) {
-		wt_run_counters(run.db, setup->is_sampled, counters, sizeof(counters));
-		tell(&terminal, counters);
-	}
-	if (wt_db_meta(run.db, "recording_problem", problem, sizeof(problem)))
-		wt_cli_error("the recording is not whole: %s", problem);
+	print_counters(&run, &terminal, setup->is_sampled);
+	if (!rc && story.report.row_count)
+		wt_story_print_next(stderr, &terminal, &story);
+	wt_story_fini(&story);
+	free(word);
 	wt_run_file_close(&run);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/content_hash.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/run_file.h"
@@ -18,10 +19,12 @@
 #include "schema/wt_paths.h"
 
 struct runs_values {
-	bool is_json, is_csv;
+	bool has_hash, is_json, is_csv;
 };
 
 static const struct wt_option runs_options[] = {
+        {"hash", 0, WT_OPTION_FLAG, NULL, offsetof(struct runs_values, has_hash), NULL,
+         "with a hash of what each holds: reads all rows; the same rows, the same hash"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct runs_values, is_json), NULL,
          "one JSON object"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct runs_values, is_csv), NULL, "rows as CSV"},
@@ -38,11 +41,14 @@ static const struct wt_table_column columns[] = {
         {"kernels", "KERNELS", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
         {"kernel_ns", "TIME", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
         {"file_bytes", "SIZE", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
+        {"content_hash", "CONTENT", WT_TABLE_LEFT, 0, 0, 0},
         {"state", "STATE", WT_TABLE_LEFT, 0, 0, 0},
         {"file", "FILE", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
         {"reason", "REASON", WT_TABLE_LEFT, WT_TABLE_NO_TEXT, 0, 0},
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+#define CONTENT_COLUMN (COLUMN_COUNT - 4)
+#define CONTENT_SHOWN 12 /* hex digits, as `check` shows */
 
 /* GPUs on which kernels ran, or -1. */
 static int64_t count_devices(const char *path)
@@ -79,7 +85,20 @@ static void add_unreadable(struct wt_table *table, const struct wt_db_run_file *
 	wt_table_add_string(table, run->error_text, NULL);
 }
 
-static void add_run(struct wt_table *table, const struct wt_db_run_file *run)
+/* Of a run that goes on there is none; nor of rows that can't be read, which `check` tells. */
+static void add_hash(struct wt_table *table, const struct wt_db_run_file *run)
+{
+	char hex[WT_DIGEST_HEX_BYTES], shown[CONTENT_SHOWN + 1], error[WT_DB_ERROR_BYTES];
+
+	if (run->processes_live || wt_content_hash(run->path, hex, error)) {
+		wt_table_add_null(table);
+		return;
+	}
+	snprintf(shown, sizeof(shown), "%.*s", CONTENT_SHOWN, hex);
+	wt_table_add_string(table, hex, shown);
+}
+
+static void add_run(struct wt_table *table, const struct wt_db_run_file *run, bool has_hash)
 {
 	char text[WT_TEXT_NUMBER_BYTES];
 	int64_t wall_ns = run->last_ns - run->first_ns;
@@ -105,6 +124,10 @@ static void add_run(struct wt_table *table, const struct wt_db_run_file *run)
 	wt_table_add_int(table, run->kernels, wt_text_count(text, run->kernels));
 	wt_table_add_int(table, run->kernel_ns, wt_text_ns(text, run->kernel_ns));
 	wt_table_add_int(table, run->file_bytes, wt_text_bytes(text, (uint64_t)run->file_bytes));
+	if (has_hash)
+		add_hash(table, run);
+	else
+		wt_table_add_null(table);
 	wt_table_add_string(table, run->processes_live ? "running" : "finished", NULL);
 	wt_table_add_string(table, run->path, NULL);
 }
@@ -127,13 +150,20 @@ static int print_json(struct wt_table *table)
 static int print_runs(const struct runs_values *values, const struct wt_db_run_file *runs,
                       size_t count)
 {
-	struct wt_table *table = wt_table_create(columns, COLUMN_COUNT);
+	struct wt_table_column shown[COLUMN_COUNT];
+	struct wt_table *table;
 	struct wt_text_terminal terminal;
-	int rc = table ? 0 : -ENOMEM;
+	int rc;
+
+	memcpy(shown, columns, sizeof(shown));
+	if (!values->has_hash)
+		shown[CONTENT_COLUMN].flags |= WT_TABLE_NO_TEXT;
+	table = wt_table_create(shown, COLUMN_COUNT);
+	rc = table ? 0 : -ENOMEM;
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
 	for (size_t i = 0; table && i < count; i++)
-		add_run(table, &runs[i]);
+		add_run(table, &runs[i], values->has_hash);
 	if (!rc && values->is_json)
 		rc = print_json(table);
 	else if (!rc && values->is_csv)

@@ -16,6 +16,8 @@
 #include "cli/top_columns.h"
 #include "cli/top_json.h"
 #include "cli/top_text.h"
+#include "cli/watch_options.h"
+#include "cli/watch_top.h"
 
 #define DEFAULT_LIMIT 20
 
@@ -25,6 +27,8 @@ struct top_values {
 	int64_t limit;
 	bool has_full_names, is_json, is_csv;
 	struct wt_select_words select;
+	bool is_watched, has_no_colour;
+	const char *interval;
 };
 
 /* Indices are enum wt_report_by. */
@@ -71,6 +75,7 @@ static const struct wt_option top_options[] = {
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, has_full_names), NULL,
          "whole kernel names"},
         WT_SELECT_OPTIONS(struct top_values, select),
+        WT_WATCH_OPTIONS(struct top_values, is_watched, interval, has_no_colour),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_json), NULL,
          "one JSON object; fields in doc/json.md"},
         {"csv", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, is_csv), NULL, "rows as CSV"},
@@ -81,6 +86,8 @@ static const struct wt_option top_options[] = {
 
 static int check_values(const struct top_values *values)
 {
+	if (values->is_watched && (values->is_json || values->is_csv))
+		return wt_cli_usage_error("top", "--watch is for people: not with --json or --csv");
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("top", "--json and --csv exclude each other");
 	if (values->columns && (values->is_json || values->is_csv))
@@ -212,11 +219,32 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	return code;
 }
 
+/* The whole screen; what is wrong with the options is known already. */
+static int watch(const struct top_values *values, int64_t interval_ns)
+{
+	const struct wt_watch_options options = {
+	        .run = values->run,
+	        .columns = values->columns,
+	        .by = (enum wt_report_by)values->by,
+	        .group = (enum wt_report_group)values->group,
+	        .limit = values->limit,
+	        .interval_ns = interval_ns,
+	        .has_full_names = values->has_full_names,
+	        .has_no_colour = values->has_no_colour,
+	        .select = values->select,
+	        .by_choices = by_choices,
+	        .group_choices = group_choices,
+	};
+
+	return wt_watch_top(&options);
+}
+
 static int run_top(void *opaque, int operand_count, char **operands)
 {
 	const struct top_values *values = opaque;
 	struct wt_select select;
 	struct wt_run_file run;
+	int64_t interval_ns;
 	int code = check_values(values);
 
 	(void)operand_count;
@@ -237,6 +265,13 @@ static int run_top(void *opaque, int operand_count, char **operands)
 			code = WT_EXIT_USAGE;
 	}
 	if (!code)
+		code = wt_watch_parse("top", values->is_watched, values->interval,
+		                      values->has_no_colour, &interval_ns);
+	if (!code && values->is_watched) {
+		wt_select_fini(&select);
+		return watch(values, interval_ns);
+	}
+	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
 		code = top_of(values, &select, &run);
@@ -255,7 +290,9 @@ const struct wt_command wt_cmd_top = {
                 "and,\n"
                 "where the run has measured it, for unequal blocks (straggle), launch and drain\n"
                 "(ramp). LOST, UNDER, WAVE, STRAG and TIME are times of the whole GPU:\n"
-                "SM-time / SMs. Numbers with a ~ are the model's alone.\n",
+                "SM-time / SMs. Numbers with a ~ are the model's alone.\n"
+                "--watch shows it on the whole screen, of a run that goes on too; ? has the "
+                "keys.\n",
         .options = top_options,
         .values_bytes = sizeof(struct top_values),
         .run = run_top,

@@ -351,7 +351,7 @@ static void offer_operand(struct wanted *wanted, const struct wt_command *const 
 			offer(wanted, commands[i]->name, commands[i]->summary);
 	} else if (!strcmp(kind, "KERNEL")) {
 		offer_of_run(wanted, run, OF_KERNELS);
-	} else if (!strcmp(kind, "[RUN]...")) {
+	} else if (strstr(kind, "RUN]...") || strstr(kind, "RUN...")) {
 		offer_runs(wanted);
 	} else if (strstr(kind, "COMMAND")) {
 		puts(operands ? ":files" : ":commands");

@@ -1,12 +1,14 @@
 # cli/local-cmd.mk: the wavetap program and its tests.
 bin_PROGRAMS += wavetap
 wavetap_SOURCES = \
+	cli/anonymise.c cli/anonymise.h \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/busy.c cli/busy.h \
 	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
 	cli/complete.c cli/complete.h \
+	cli/content_hash.c cli/content_hash.h \
 	cli/copy_db.c cli/copy_db.h \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/expand_rows.c cli/expand_rows.h \
@@ -36,6 +38,7 @@ wavetap_SOURCES = \
 	cli/cost.c cli/cost.h cli/report_loss.c cli/report_part.c cli/report_part.h cli/report_scan.c \
 	cli/report_sql.c cli/report_sql.h \
 	cli/run_file.c cli/run_file.h \
+	cli/run_summary.c cli/run_summary.h cli/summary_cells.c cli/summary_cells.h cli/cmd_history.c \
 	cli/select.c cli/select.h cli/select_apply.c \
 	cli/select_find.c cli/select_impl.h cli/select_range.c cli/select_steps.c cli/select_window.c \
 	cli/shm_room.c cli/shm_room.h \
@@ -56,6 +59,7 @@ wavetap_SOURCES = \
 	cli/sms.h cli/sms_heat.c cli/sms_heat.h cli/sms_json.c \
 	cli/steps.c cli/steps.h cli/steps_load.c cli/steps_load.h cli/steps_marker.c \
 	cli/steps_times.c cli/steps_times.h \
+	cli/story.c cli/story.h cli/story_text.c \
 	cli/collectives.c cli/collectives.h cli/ranks.c cli/ranks.h cli/ranks_late.c cli/ranks_pace.c \
 	cli/json_run.c cli/json_run.h \
 	cli/top_cells.c cli/top_cells.h cli/top_cells_config.c cli/top_cells_config.h cli/top_columns.c cli/top_columns.h \
@@ -70,6 +74,11 @@ wavetap_SOURCES = \
 	cli/probe.c cli/probe.h \
 	cli/cmd_analyze.c \
 	cli/cmd_export.c \
+	cli/html/html.c cli/html/html.h cli/html/kernel_plots.c cli/html/load.c cli/html/page.c \
+	cli/html/part_details.c cli/html/part_facts.c cli/html/part_findings.c cli/html/part_gaps.c \
+	cli/html/part_heat.c cli/html/part_kernels.c cli/html/part_ledger.c cli/html/part_losses.c \
+	cli/html/part_steps.c cli/html/part_timeline.c cli/html/report.h \
+	cli/html/sha256.c cli/html/sha256.h \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
 	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
@@ -91,7 +100,30 @@ wavetap_SOURCES = \
 	cli/cmd_timeline.c \
 	cli/cmd_steps.c \
 	cli/cmd_top.c \
-	cli/cmd_whatif.c cli/whatif.c cli/whatif.h
+	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
+	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
+	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+if WT_NCURSES
+wavetap_SOURCES += cli/screen.c
+else
+wavetap_SOURCES += cli/screen_none.c
+endif
+nodist_wavetap_SOURCES = cli/html/assets.c
+
+# What an HTML report is made of beside its figures, as C strings.
+html_assets = cli/html/report.css cli/html/report.js cli/html/reading.html
+EXTRA_DIST += $(html_assets)
+cli/html/assets.c: $(html_assets)
+	$(AM_V_GEN)$(MKDIR_P) cli/html && { \
+	echo '/* Generated from report.css, report.js and reading.html. */'; \
+	echo '#include "cli/html/report.h"'; \
+	for each in css:report.css js:report.js reading:reading.html; do \
+	echo "const char wt_html_$${each%%:*}[] ="; \
+	sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$(srcdir)/cli/html/$${each#*:}" || exit 1; \
+	echo ';'; \
+	done; } >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += cli/html/assets.c cli/html/assets.c.tmp
+
 # Shells find them there by their names. They ask `wavetap --complete`, so that nothing in them follows the
 # table of commands.
 bashcompletiondir = $(datadir)/bash-completion/completions
@@ -101,8 +133,8 @@ dist_zshcompletion_DATA = cli/completion/_wavetap
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
 dist_fishcompletion_DATA = cli/completion/wavetap.fish
 
-wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) -ldl -lm
+wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
+wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
@@ -145,3 +177,5 @@ TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
 TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
 EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+TESTS += tests/unit/test_exchange.sh
+EXTRA_DIST += tests/unit/test_exchange.sh

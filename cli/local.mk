@@ -13,10 +13,16 @@ libwtcli_a_SOURCES = \
 	cli/table.c cli/table.h cli/table_impl.h cli/table_text.c \
 	cli/text.c cli/text.h \
 	cli/text_number.c \
+	cli/text_lines.c cli/text_lines.h \
+	cli/watch_bar.c cli/watch_bar.h cli/watch_pace.c cli/watch_pace.h \
 	cli/wrap.c cli/wrap.h
 
 check_PROGRAMS += tests/unit/test_kernel_name tests/unit/test_text
 TESTS += tests/unit/test_kernel_name tests/unit/test_text
+check_PROGRAMS += tests/unit/test_watch
+TESTS += tests/unit/test_watch
+tests_unit_test_watch_SOURCES = tests/unit/test_watch.c tests/tap.h
+tests_unit_test_watch_LDADD = libwtcli.a -lm
 check_PROGRAMS += tests/unit/test_expression tests/unit/test_parse_time tests/unit/test_progress
 TESTS += tests/unit/test_expression tests/unit/test_parse_time tests/unit/test_progress
 tests_unit_test_expression_SOURCES = tests/unit/test_expression.c tests/tap.h

@@ -8,13 +8,14 @@
 #include "cli/phrase.h"
 #include "cli/wrap.h"
 
-#define CONTINUED_COLUMNS 2 /* where a line goes on after a break */
+#define CONTINUED_COLUMNS 2
 
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal)
 {
 	line->out = out;
 	line->terminal = *terminal;
 	line->used_columns = 0;
+	line->indent_columns = CONTINUED_COLUMNS;
 }
 
 /* Escaped, malloc'd; NULL when out of memory: the numbers matter more than a remark. */
@@ -56,13 +57,13 @@ static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
 	if (!line->used_columns)
 		gap = 0;
 	if (limit && line->used_columns + gap + width > limit &&
-	    CONTINUED_COLUMNS + width > limit) {
-		add_words(line, safe, CONTINUED_COLUMNS);
+	    line->indent_columns + width > limit) {
+		add_words(line, safe, line->indent_columns);
 		return;
 	}
 	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
-		fprintf(line->out, "\n%*s", CONTINUED_COLUMNS, "");
-		line->used_columns = CONTINUED_COLUMNS;
+		fprintf(line->out, "\n%*s", (int)line->indent_columns, "");
+		line->used_columns = line->indent_columns;
 	} else {
 		fprintf(line->out, "%*s", (int)gap, "");
 		line->used_columns += gap;

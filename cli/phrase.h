@@ -1,7 +1,8 @@
 /*
  * phrase.h - a line of several phrases that breaks between them where the terminal ends.
  *
- * Phrases are joined by two blanks; after a break the line goes on indented. A phrase that no line
+ * Phrases are joined by two blanks; after a break the line goes on indented by indent_columns (2 unless
+ * set). A phrase that no line
  * has room for breaks between its words. Text is escaped (wt_text_escape). Single-threaded; blocks as
  * the FILE does.
  */
@@ -16,6 +17,7 @@ struct wt_phrase {
 	FILE *out;
 	struct wt_text_terminal terminal;
 	size_t used_columns;
+	unsigned indent_columns; /* where it goes on after a break */
 };
 
 void wt_phrase_init(struct wt_phrase *line, FILE *out, const struct wt_text_terminal *terminal);

@@ -288,6 +288,12 @@ static int compare_rows(const void *a, const void *b, void *context)
 	return 0;
 }
 
+void wt_report_sort(struct wt_report *report, enum wt_report_by by)
+{
+	if (report->row_count)
+		qsort_r(report->rows, report->row_count, sizeof(*report->rows), compare_rows, &by);
+}
+
 /* Names for people. Short ones are made together, so that different kernels look different. */
 static int name_rows(struct wt_report *report, bool has_full_names)
 {
@@ -454,7 +460,6 @@ static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
 
 static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
 {
-	enum wt_report_by by = query->by;
 	int rc = load_rows_with_keys(db, query, report);
 
 	if (!rc)
@@ -470,8 +475,7 @@ static int load_parts(sqlite3 *db, const struct wt_report_query *query, struct w
 	for (size_t i = 0; i < report->row_count; i++)
 		finish_row(&report->rows[i]);
 	finish_row(&report->total);
-	if (report->row_count)
-		qsort_r(report->rows, report->row_count, sizeof(*report->rows), compare_rows, &by);
+	wt_report_sort(report, query->by);
 	return name_rows(report, query->has_full_names);
 }
 

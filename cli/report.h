@@ -223,6 +223,9 @@ struct wt_report {
 int wt_report_load(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report);
 void wt_report_fini(struct wt_report *report);
 
+/* The rows of a loaded report in another order; what `by` ranks must have been loaded. */
+void wt_report_sort(struct wt_report *report, enum wt_report_by by);
+
 /* Only `loss`, `captures` and the counts of processes: cheap. As wt_report_load(). */
 int wt_report_load_losses(sqlite3 *db, struct wt_report *report);
 
@@ -261,6 +264,8 @@ int64_t wt_report_loss_get(const struct wt_report_loss *loss,
 struct wt_rows_damage;
 void wt_report_note_damage(const struct wt_rows_damage *damage);
 int64_t wt_report_rows_damaged(void);
+/* Before a file is read again: its damage is met again. */
+void wt_report_forget_damage(void);
 
 /*
  * Kernel executions that happened, as far as known, and are not in the rows. Launches under the range

@@ -72,6 +72,11 @@ void wt_report_note_damage(const struct wt_rows_damage *damage)
 		kernels_damaged += rows < INT32_MAX ? rows : INT32_MAX;
 }
 
+void wt_report_forget_damage(void)
+{
+	rows_damaged = kernels_damaged = 0;
+}
+
 int64_t wt_report_rows_damaged(void)
 {
 	return rows_damaged;

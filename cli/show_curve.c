@@ -62,6 +62,23 @@ static void print_curve(FILE *out, const struct wt_text_terminal *terminal,
 	}
 }
 
+size_t wt_show_take_curve(const struct wt_show *show, size_t first, bool *is_done,
+                          const struct wt_show_config **points)
+{
+	size_t count = 0;
+
+	for (size_t i = first; i < show->config_count; i++) {
+		if (is_done[i] || !is_same_curve(&show->configs[first].row, &show->configs[i].row))
+			continue;
+		is_done[i] = true;
+		points[count++] = &show->configs[i];
+	}
+	if (count < GRIDS_MIN)
+		return 0;
+	qsort(points, count, sizeof(*points), by_blocks);
+	return count;
+}
+
 int wt_show_print_curves(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show, const struct wt_show_config **points)
 {
@@ -70,19 +87,10 @@ int wt_show_print_curves(FILE *out, const struct wt_text_terminal *terminal,
 	if (!is_done)
 		return -ENOMEM;
 	for (size_t i = 0; i < show->config_count; i++) {
-		size_t count = 0;
+		size_t count = wt_show_take_curve(show, i, is_done, points);
 
-		for (size_t j = i; j < show->config_count; j++) {
-			if (is_done[j] ||
-			    !is_same_curve(&show->configs[i].row, &show->configs[j].row))
-				continue;
-			is_done[j] = true;
-			points[count++] = &show->configs[j];
-		}
-		if (count < GRIDS_MIN)
-			continue;
-		qsort(points, count, sizeof(*points), by_blocks);
-		print_curve(out, terminal, points, count);
+		if (count)
+			print_curve(out, terminal, points, count);
 	}
 	free(is_done);
 	return 0;

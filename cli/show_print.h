@@ -28,4 +28,11 @@ int wt_show_print_json(FILE *out, const struct wt_run_file *run, const struct wt
 int wt_show_print_curves(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_show *show, const struct wt_show_config **points);
 
+/*
+ * The configurations from `first` on that are not done and differ from it in their grid alone, by blocks,
+ * into `points`; they are done then. Their number; 0: too few for a curve.
+ */
+size_t wt_show_take_curve(const struct wt_show *show, size_t first, bool *is_done,
+                          const struct wt_show_config **points);
+
 #endif /* WT_CLI_SHOW_PRINT_H */

@@ -22,6 +22,15 @@ struct wt_top_unit wt_top_choose_unit(double largest_ns)
 	return (struct wt_top_unit){"s", 1e9};
 }
 
+void wt_top_view_init(struct wt_top_view *view, const struct wt_report *report)
+{
+	*view = (struct wt_top_view){.report = report};
+	view->unit = wt_top_choose_unit((double)report->total.time_ns);
+	for (size_t i = 0; report->has_window && i < report->device_count; i++)
+		view->total_sm_ns += (double)(report->end_ns - report->start_ns) *
+		                     (double)report->devices[i].sm_count;
+}
+
 char *wt_top_format(char text[WT_TEXT_NUMBER_BYTES], const struct wt_top_unit *unit, double ns)
 {
 	double value = ns / unit->ns;

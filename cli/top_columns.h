@@ -24,6 +24,9 @@ struct wt_top_view {
 	size_t number; /* of the row, from 1 */
 };
 
+/* Of a whole report, before its rows are added. */
+void wt_top_view_init(struct wt_top_view *view, const struct wt_report *report);
+
 /* The unit in which times up to `largest_ns` read well. */
 struct wt_top_unit wt_top_choose_unit(double largest_ns);
 

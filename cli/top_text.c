@@ -29,6 +29,11 @@ static const char *const by_text[] = {
         [WT_REPORT_BY_CV] = "variation of the durations",
 };
 
+const char *wt_top_by_text(enum wt_report_by by)
+{
+	return by_text[by];
+}
+
 /* "steps 20-420 of 431 (found)  12.4s  31.0ms/step" */
 static void print_steps_window(struct wt_phrase *line, const struct wt_select_steps *steps,
                                int64_t wall_ns)
@@ -99,7 +104,7 @@ static bool is_alike(const struct wt_report_device *a, const struct wt_report_de
 }
 
 /* "8x NVIDIA H200 132 SMs"; of mixed devices each kind, in the order of their ids. */
-static void print_devices(struct wt_phrase *line, const struct wt_report *report)
+void wt_top_print_devices(struct wt_phrase *line, const struct wt_report *report)
 {
 	const struct wt_report_device *devices = report->devices;
 
@@ -117,8 +122,8 @@ static void print_devices(struct wt_phrase *line, const struct wt_report *report
 	}
 }
 
-static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run,
-                           const struct wt_report *report)
+void wt_top_print_run(struct wt_phrase *line, const struct wt_run_file *run,
+                      const struct wt_report *report)
 {
 	char number[WT_TEXT_NUMBER_BYTES], all[WT_TEXT_NUMBER_BYTES];
 	char evidence[WT_MEASURED_TEXT_BYTES];
@@ -127,7 +132,7 @@ static void print_run_line(struct wt_phrase *line, const struct wt_run_file *run
 	wt_phrase_add(line, "run %s", run->info.id);
 	if (run->info.name[0])
 		wt_phrase_add(line, "%s", run->info.name);
-	print_devices(line, report);
+	wt_top_print_devices(line, report);
 	if (report->has_window)
 		wt_top_print_window(line, report->select, report->steps,
 		                    report->end_ns - report->start_ns);
@@ -397,7 +402,7 @@ static void print_read(struct wt_phrase *line, const struct wt_report *report,
 		              wt_text_count(a, report->launches_read));
 }
 
-static void print_marks(struct wt_phrase *line, const struct wt_report *report)
+void wt_top_print_marks(struct wt_phrase *line, const struct wt_report *report)
 {
 	bool is_mixed = wt_top_lost_mark(&report->total) == '*', has_model = !report->row_count;
 
@@ -427,7 +432,7 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	for (size_t i = 0; i < report->device_count; i++)
 		overlap_ns += report->devices[i].time_ns - report->devices[i].busy_ns;
 	wt_phrase_init(&line, out, terminal);
-	print_marks(&line, report);
+	wt_top_print_marks(&line, report);
 	wt_phrase_add(&line, ". none or not knowable");
 	if (view->has_persistent)
 		wt_phrase_add(&line, "pers persistent, by its name");
@@ -463,7 +468,7 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
                  const struct wt_report *report, const struct wt_top_style *wanted)
 {
 	struct wt_top_style measured_style = *wanted, *style = &measured_style;
-	struct wt_top_view view = {.report = report};
+	struct wt_top_view view;
 	struct wt_phrase line;
 	const char *what;
 	int rc = wt_top_check_columns(style);
@@ -471,12 +476,9 @@ int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struc
 	if (rc)
 		return rc;
 	style->has_measured = report->total.has_measured;
-	view.unit = wt_top_choose_unit((double)report->total.time_ns);
-	for (size_t i = 0; report->has_window && i < report->device_count; i++)
-		view.total_sm_ns += (double)(report->end_ns - report->start_ns) *
-		                    (double)report->devices[i].sm_count;
+	wt_top_view_init(&view, report);
 	wt_phrase_init(&line, out, terminal);
-	print_run_line(&line, run, report);
+	wt_top_print_run(&line, run, report);
 	wt_top_print_selection(&line, report->select);
 	wt_top_print_apart(&line, report->steps);
 	print_device_lines(&line, report);

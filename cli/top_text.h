@@ -27,9 +27,20 @@ struct wt_top_style {
 int wt_top_print(FILE *out, const struct wt_text_terminal *terminal, const struct wt_run_file *run,
                  const struct wt_report *report, const struct wt_top_style *wanted);
 
+/* A line: run, devices, window, kernels, evidence. */
+void wt_top_print_run(struct wt_phrase *line, const struct wt_run_file *run,
+                      const struct wt_report *report);
+
 /* What was lost and who was not recorded in full, a line each; nothing if nothing was. */
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report);
+
+/* "idle SM-time": what is ranked by, static. */
+const char *wt_top_by_text(enum wt_report_by by);
+
+/* Phrases: "8x NVIDIA H200 132 SMs"; what the marks before numbers mean, as far as there are any. */
+void wt_top_print_devices(struct wt_phrase *line, const struct wt_report *report);
+void wt_top_print_marks(struct wt_phrase *line, const struct wt_report *report);
 
 /* A phrase: how long, and of a window (`select`, `steps` may be NULL) which part of the run. */
 void wt_top_print_window(struct wt_phrase *line, const struct wt_select *select,

@@ -24,13 +24,25 @@
 
 /* In the order of `wavetap help`. */
 static const struct wt_command *const commands[] = {
-        &wt_cmd_run,      &wt_cmd_top,      &wt_cmd_show,     &wt_cmd_ledger, &wt_cmd_gaps,
-        &wt_cmd_timeline, &wt_cmd_steps,    &wt_cmd_ranges,   &wt_cmd_copies, &wt_cmd_sms,
-        &wt_cmd_ranks,    &wt_cmd_diagnose, &wt_cmd_simulate, &wt_cmd_whatif, &wt_cmd_runs,
-        &wt_cmd_status,   &wt_cmd_preload,  &wt_cmd_export,   &wt_cmd_import, &wt_cmd_analyze,
-        &wt_cmd_doctor,   &wt_cmd_gc,       &wt_cmd_check,    &wt_cmd_help,
+        &wt_cmd_run,      &wt_cmd_top,      &wt_cmd_show,     &wt_cmd_ledger,  &wt_cmd_gaps,
+        &wt_cmd_timeline, &wt_cmd_steps,    &wt_cmd_ranges,   &wt_cmd_copies,  &wt_cmd_sms,
+        &wt_cmd_ranks,    &wt_cmd_diagnose, &wt_cmd_simulate, &wt_cmd_whatif,  &wt_cmd_runs,
+        &wt_cmd_status,   &wt_cmd_preload,  &wt_cmd_export,   &wt_cmd_import,  &wt_cmd_analyze,
+        &wt_cmd_doctor,   &wt_cmd_gc,       &wt_cmd_check,    &wt_cmd_history, &wt_cmd_help,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+/* Where messages go instead of stderr, or NULL. */
+static char *diverted;
+static size_t diverted_bytes;
+
+void wt_cli_divert_errors(char *text, size_t text_bytes)
+{
+	diverted = text;
+	diverted_bytes = text_bytes;
+	if (text)
+		text[0] = '\0';
+}
 
 static void print_error(const char *format, va_list ap)
 {
@@ -38,6 +50,10 @@ static void print_error(const char *format, va_list ap)
 	char *text = NULL;
 	char *safe = NULL;
 
+	if (diverted) {
+		vsnprintf(diverted, diverted_bytes, format, ap);
+		return;
+	}
 	wt_text_terminal_probe(STDERR_FILENO, &terminal);
 	if (vasprintf(&text, format, ap) >= 0)
 		safe = wt_text_escape(text, terminal.is_utf8);
@@ -68,6 +84,8 @@ int wt_cli_usage_error(const char *command, const char *format, ...)
 	va_start(ap, format);
 	print_error(format, ap);
 	va_end(ap);
+	if (diverted)
+		return WT_EXIT_USAGE;
 	if (command)
 		fprintf(stderr, "try: wavetap help %s\n", command);
 	else

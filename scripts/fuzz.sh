@@ -1,7 +1,7 @@
 #!/bin/sh
 # scripts/fuzz.sh [BUILD-FOLDER [TARGET...]] (make fuzz): runs the targets of tests/fuzz under libFuzzer
-# with ASan and UBSan, one after the other, FUZZ_SECONDS each (default 60; also says how many of them
-# it had a CPU). Needs clang.
+# with ASan and UBSan, one after the other, each for FUZZ_SECONDS of CPU time (default 60), however
+# long that takes beside other work. Needs clang.
 # What is learned stays in BUILD-FOLDER/found/TARGET and is used by the next run; an input that
 # shows a fault lies in BUILD-FOLDER/faults/, and belongs into tests/fuzz/regress/TARGET.
 set -eu
@@ -32,16 +32,22 @@ if [ $# -eq 0 ]; then
     [ "$name" = fuzz_util ] || set -- "$@" "${name#fuzz_}"
   done
 fi
-# cpu_s: CPU seconds of the children of this shell that have ended. (`times` in a pipe or a command
-# substitution would be a shell of its own.)
-count_cpu() {
-  times >"$1.times"
-  cpu_s=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += 60 * t[1] + t[2] } printf "%d\n", s }' "$1.times")
+# CPU seconds that a process had so far; nothing when it has ended.
+cpu_s() {
+  sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | awk -v hz="$(getconf CLK_TCK)" '{ printf "%d\n", ($12 + $13) / hz }'
+}
+# Ends a target after its time, as libFuzzer ends by itself, and waits for it: gives its exit code.
+wait_cpu() { # PID: leaves spent_s
+  spent_s=0
+  while now_s=$(cpu_s "$1") && [ -n "$now_s" ] && [ -e "/proc/$1/exe" ]; do
+    spent_s=$now_s
+    [ "$spent_s" -lt "${FUZZ_SECONDS:-60}" ] || kill -USR1 "$1" 2>/dev/null || true
+    sleep 1
+  done
+  wait "$1"
 }
 rc=0
 for name in "$@"; do
-  count_cpu "$name"
-  before_s=$cpu_s
   mkdir -p "found/$name" "$top/tests/fuzz/regress"
   set -- "$folder/found/$name"
   for kept in "$top/tests/fuzz/corpus/$name" "$top/tests/fuzz/regress/$name"; do
@@ -51,12 +57,12 @@ for name in "$@"; do
   [ ! -f "$top/tests/fuzz/$name.dict" ] || dictionary=-dict=$top/tests/fuzz/$name.dict
   # Bus errors are the daemon's own to catch.
   # shellcheck disable=SC2086 # perhaps nothing
-  if tests/fuzz/fuzz_"$name" -max_total_time="${FUZZ_SECONDS:-60}" -timeout=60 -max_len=4096 \
+  tests/fuzz/fuzz_"$name" -timeout="${FUZZ_TIMEOUT_S:-60}" -max_len=4096 \
     -handle_bus=0 -close_fd_mask=3 -rss_limit_mb=3000 -print_final_stats=1 $dictionary \
-    -artifact_prefix="$folder/faults/$name-" "$@" >"$name.log" 2>&1; then
-    count_cpu "$name"
+    -artifact_prefix="$folder/faults/$name-" "$@" >"$name.log" 2>&1 &
+  if wait_cpu $!; then
     echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$name.log") inputs, $(
-      grep -o 'cov: [0-9]*' "$name.log" | tail -n 1), $((cpu_s - before_s)) CPU s, no fault"
+      grep -o 'cov: [0-9]*' "$name.log" | tail -n 1), $spent_s CPU s, no fault"
   else
     rc=1
     echo "$name: FAULT, see $folder/$name.log"

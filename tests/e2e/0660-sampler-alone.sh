@@ -115,7 +115,8 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
   is "$?" 1 "shared memory is too small: $(cat "$work/err")"
 fi
 
-# ---- a daemon that does not store
+# ---- a daemon that does not store; not one that is ending just now
+settle
 "$WAVETAP_DAEMON" --idle 60
 "$wavetap" status --json >"$work/status.json"
 daemon=$(sqlite3 -batch :memory: "SELECT json_extract(CAST(readfile('$work/status.json') AS TEXT), '\$.daemon.pid')")

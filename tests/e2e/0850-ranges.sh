@@ -58,14 +58,13 @@ check_books
 file=$(run_file)
 lost="$(sql "SELECT sum(underfill_sm_ns + wave_sm_ns) FROM kernel_exec WHERE exec_id IN
   (SELECT exec_id FROM kernel_range JOIN range USING (range_id) WHERE name = 'outer')")"
-sql "SELECT n.domain, ifnull(n.name, ''), CASE r.type WHEN 1 THEN 'push' ELSE 'start' END,
+sql "WITH of_range AS MATERIALIZED (SELECT DISTINCT x.name_id, x.type, k.exec_id FROM kernel_range k JOIN range_event x USING (range_id))
+  SELECT n.domain, ifnull(n.name, ''), CASE r.type WHEN 1 THEN 'push' ELSE 'start' END,
   count(*), sum(end_ns IS NULL), ifnull(sum(end_ns - start_ns), ''),
   ifnull(sum(end_ns - start_ns) / count(end_ns), ''), ifnull(min(end_ns - start_ns), ''), ifnull(max(end_ns - start_ns), ''),
-  (SELECT count(DISTINCT k.exec_id) FROM kernel_range k JOIN range_event x USING (range_id)
-   WHERE k.name_id = r.name_id AND x.type = r.type),
+  (SELECT count(*) FROM of_range k WHERE k.name_id = r.name_id AND k.type = r.type),
   (SELECT ifnull(sum(e.end_ns - e.start_ns), 0) FROM kernel_exec e WHERE exec_id IN
-   (SELECT k.exec_id FROM kernel_range k JOIN range_event x USING (range_id)
-    WHERE k.name_id = r.name_id AND x.type = r.type))
+   (SELECT k.exec_id FROM of_range k WHERE k.name_id = r.name_id AND k.type = r.type))
   FROM range_event r JOIN range_name n USING (name_id) GROUP BY r.name_id, r.type ORDER BY 1, 2, 3" >"$work/want"
 "$wavetap" ranges -r "$file" --csv >"$work/ranges.csv" 2>"$work/err"
 is "$?|$(cat "$work/err")" "0|" "ranges --csv"

@@ -30,7 +30,11 @@ while [ "$i" -lt "$app_kills" ]; do
   i=$((i + 1))
   export WAVETAP_RUN="kill-app-$i"
   export WTFAKE_COUNTERS="$work/counters.$i"
-  LD_PRELOAD=$library "$app" --launches 1000000 --threads "$threads" --graph 4 --us 20 >/dev/null 2>&1 &
+  # One in four as fast as it can, with full rings, which takes seconds to store; the others at some rate a thread.
+  rate=
+  [ $((i % 4)) = 0 ] || rate="--rate $((1000 + $(random 20000)))"
+  # shellcheck disable=SC2086 # an option and its value
+  LD_PRELOAD=$library "$app" --launches 1000000 --threads "$threads" --graph 4 --us 20 $rate >/dev/null 2>&1 &
   victim=$!
   sleep "0.$((100 + $(random 300)))"
   kill -9 "$victim"

@@ -29,6 +29,7 @@ endif
 fuzz_cppflags = $(AM_CPPFLAGS) -Dmain=wt_program_main
 fuzz_cflags = $(AM_CFLAGS) $(SQLITE_CFLAGS) -Wno-missing-prototypes
 tests_fuzz_libfuzzcli_a_SOURCES = $(wavetap_SOURCES)
+nodist_tests_fuzz_libfuzzcli_a_SOURCES = $(nodist_wavetap_SOURCES)
 tests_fuzz_libfuzzcli_a_CPPFLAGS = $(fuzz_cppflags)
 tests_fuzz_libfuzzcli_a_CFLAGS = $(fuzz_cflags)
 tests_fuzz_libfuzzdaemon_a_SOURCES = $(wavetapd_SOURCES)

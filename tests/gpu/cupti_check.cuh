@@ -14,7 +14,8 @@ static void check_cuda(cudaError_t error, const char *what)
 {
 	if (error == cudaSuccess)
 		return;
-	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what, cudaGetErrorString(error));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+	        cudaGetErrorString(error));
 	exit(1);
 }
 #define CHECK(call) check_cuda((call), #call)

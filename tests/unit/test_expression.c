@@ -53,7 +53,7 @@ int main(void)
 	struct rlimit memory = {.rlim_cur = 512 << 20, .rlim_max = 512 << 20};
 
 	/* Under a sanitizer the address space itself is larger. */
-	if (!getenv("WT_SANITIZED"))
+	if (!tap_is_sanitized())
 		setrlimit(RLIMIT_AS, &memory);
 	fine("gemm", "sm90_gemm_bf16", true);
 	fine("^gemm", "sm90_gemm_bf16", false);

@@ -141,7 +141,15 @@ cp "$recorded" "$data/runs/20260101-000000-bea3718a.db"
 cp "$work/hooks.db" "$data/runs/19700101-001640-aaaa0004.db"
 echo nonsense >"$data/runs/19700101-001640-aaaa0009.db"
 valid 0 runs --json
+valid 0 runs --hash --json
 valid 0 status --json
+"$make_run" "$data/runs/19700101-001640-aaaa0005.db" full job-full 1000000000000
+valid 0 history job-full --json
+cp "$recorded" "$data/runs/20260101-000001-bea3718b.db"
+sqlite3 -batch "$data/runs/20260101-000001-bea3718b.db" "INSERT OR REPLACE INTO meta VALUES ('name', 'eager')"
+sqlite3 -batch "$data/runs/20260101-000001-bea3718b.db" <"$top_srcdir/tests/unit/measured.sql" 2>/dev/null
+valid 0 history eager --json
+rm "$data/runs/19700101-001640-aaaa0005.db" "$data/runs/20260101-000001-bea3718b.db"
 valid 0 check --json "$recorded"
 sqlite3 -batch "$work/odd.db" "UPDATE config_stat SET launches = launches + 1; PRAGMA foreign_keys = 0;
   DELETE FROM kernel WHERE kernel_id = 1"

@@ -100,6 +100,8 @@ for width in 60 80 120 200; do
 		ok $bad "$width columns, $locale: readers"
 		bad=0
 		narrow $width "$locale" runs
+		narrow $width "$locale" runs --hash
+		narrow $width "$locale" history job-lossy
 		narrow $width "$locale" status
 		narrow $width "$locale" gc -n --keep 1
 		narrow $width "$locale" doctor
