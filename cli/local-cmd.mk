@@ -146,6 +146,10 @@ tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c
 
 check_PROGRAMS += tests/unit/read_trace
 tests_unit_read_trace_SOURCES = tests/unit/read_trace.c
+tests_unit_read_trace_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_read_trace_LDADD = $(SQLITE_LIBS)
+TESTS += tests/unit/test_trace.sh
+EXTRA_DIST += tests/unit/test_trace.sh
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c

@@ -132,6 +132,8 @@ static int export_trace(struct wt_trace_work *work, struct wt_sink *sink)
 
 	if (rc)
 		return rc;
+	if (work->end_ns <= work->start_ns)
+		return -ENODATA;
 	rc = wt_trace_plan(work);
 	if (rc)
 		return rc;
@@ -159,7 +161,9 @@ int wt_trace_export(const struct wt_trace_query *query, struct wt_sink *sink)
 		if (!rc)
 			tell(work);
 	}
-	if (rc && !sink->error)
+	if (rc == -ENODATA)
+		wt_cli_error("run %s has nothing to export", run->info.id);
+	else if (rc && !sink->error)
 		wt_cli_error("%s: %s", run->info.path,
 		             rc == -EIO ? wt_report_problem(run->db) : strerror(-rc));
 	if (work) {
@@ -168,5 +172,7 @@ int wt_trace_export(const struct wt_trace_query *query, struct wt_sink *sink)
 	}
 	free(work);
 	sqlite3_exec(run->db, "RELEASE trace", NULL, NULL, NULL);
-	return rc && !sink->error ? WT_EXIT_FAILED : WT_EXIT_FINE;
+	return rc == -ENODATA       ? WT_EXIT_NO_DATA
+	       : rc && !sink->error ? WT_EXIT_FAILED
+	                            : WT_EXIT_FINE;
 }

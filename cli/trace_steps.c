@@ -50,8 +50,9 @@ static int put_process(struct wt_trace_work *work, const struct wt_trace_process
 	for (size_t i = 0; !rc && steps->found.reason == WT_STEPS_FOUND && i < steps->count; i++) {
 		const struct wt_run_step *step = &steps->steps[i];
 
-		if (step->start_ns < work->high_ns && step->end_ns >= work->low_ns &&
-		    step->end_ns >= step->start_ns && step->start_ns >= 0)
+		/* The one before a window of steps ends where that begins. */
+		if (step->start_ns < work->high_ns && step->end_ns > work->low_ns &&
+		    step->end_ns > step->start_ns && step->start_ns >= 0)
 			put_step(work, &row, steps, i);
 	}
 	wt_trace_row_finish(&row);
