@@ -14,6 +14,7 @@
 #include "cli/copy_db.h"
 #include "cli/expand_rows.h"
 #include "cli/html/report.h"
+#include "cli/export_metrics.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/out_file.h"
@@ -31,6 +32,7 @@ enum export_format {
 	FORMAT_JSON,
 	FORMAT_PERFETTO,
 	FORMAT_HTML,
+	FORMAT_OPENMETRICS,
 };
 
 struct export_values {
@@ -40,7 +42,7 @@ struct export_values {
 	bool is_anonymised, has_names_hidden;
 	const char *hash_key;
 	bool is_gzip;
-	int64_t max_events; /* -1: not given */
+	int64_t max_events, limit; /* -1: not given */
 	struct wt_select_words select;
 };
 
@@ -52,7 +54,7 @@ static const struct wt_choice format_choices[] = {
         {"json", "the same as JSON", 0},
         {"perfetto", "a timeline for ui.perfetto.dev", 0},
         {"html", "a report of the run as one page, for any browser", 0},
-        {"openmetrics", NULL, 1},
+        {"openmetrics", "sums as text for Prometheus and the like", 0},
         {0},
 };
 
@@ -74,6 +76,8 @@ static const struct wt_option export_options[] = {
          "perfetto: packed, as with a FILE that ends in .gz"},
         {"max-events", 0, WT_OPTION_NUMBER, "N", offsetof(struct export_values, max_events), NULL,
          "perfetto: the trace ends before it has more slices (default 1000000; 0: no limit)"},
+        {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct export_values, limit), NULL,
+         "openmetrics: so many kernels, the others in one (default 50)"},
         WT_SELECT_OPTIONS(struct export_values, select),
         {"all", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, select.is_all), NULL,
          "html: the whole run (default: its steady steps, if steps are found)"},
@@ -311,6 +315,34 @@ static int export_sink(struct export *export, const char *path)
 	return WT_EXIT_FAILED;
 }
 
+/* ---- metrics */
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_metrics(const struct export *export, const char *path)
+{
+	const struct wt_metrics_query query = {
+	        .run = export->run,
+	        .select = export->select,
+	        .kernel_limit = export->values->limit < 0 ? WT_METRICS_KERNELS
+	                                                  : (size_t) export->values->limit,
+	};
+	FILE *out = path ? fopen(path, "we") : stdout;
+	int rc = out ? 0 : -errno;
+	int code = out ? wt_metrics_export(&query, out) : WT_EXIT_FINE;
+
+	errno = 0;
+	if (out && (fflush(out) || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	if (out && path && fclose(out) && !rc)
+		rc = -errno;
+	if (!rc || code)
+		return code;
+	if (!path)
+		return wt_cli_output_result(rc);
+	wt_cli_error("%s: %s", path, strerror(-rc));
+	return WT_EXIT_FAILED;
+}
+
 /* ---- a report */
 
 /* To stdout, or to `path` if it isn't NULL. */
@@ -353,6 +385,8 @@ static int export_to_file(struct export *export)
 		code = export_sqlite(export, file.temporary);
 	else if (export->format == FORMAT_PERFETTO)
 		code = export_sink(export, file.temporary);
+	else if (export->format == FORMAT_OPENMETRICS)
+		code = export_metrics(export, file.temporary);
 	else
 		code = export_rows(export, file.temporary);
 	if (code) {
@@ -377,6 +411,9 @@ static int export_run(struct export *export)
 	if (export->format == FORMAT_PERFETTO)
 		return strcmp(export->values->output, "-") != 0 ? export_to_file(export)
 		                                                : export_sink(export, NULL);
+	if (export->format == FORMAT_OPENMETRICS)
+		return strcmp(export->values->output, "-") != 0 ? export_to_file(export)
+		                                                : export_metrics(export, NULL);
 	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &export->rows, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(export->rows);
@@ -412,6 +449,11 @@ static int check_values(const struct export_values *values)
 		return wt_cli_usage_error("export", "--hash-key is of --anonymise");
 	if (format != FORMAT_PERFETTO && (values->is_gzip || values->max_events >= 0))
 		return wt_cli_usage_error("export", "--gzip and --max-events are for perfetto");
+	if (format != FORMAT_OPENMETRICS && values->limit >= 0)
+		return wt_cli_usage_error("export", "--limit is for openmetrics");
+	if (values->limit > WT_METRICS_KERNELS_MAX)
+		return wt_cli_usage_error("export", "--limit %lld: at most %d",
+		                          (long long)values->limit, WT_METRICS_KERNELS_MAX);
 	if (values->max_events > 0 && values->max_events < WT_TRACE_EVENTS_LEAST)
 		return wt_cli_usage_error("export", "--max-events %d: at least %d",
 		                          (int)values->max_events, WT_TRACE_EVENTS_LEAST);
@@ -471,7 +513,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 
 const struct wt_command wt_cmd_export = {
         .name = "export",
-        .summary = "write a run as SQLite, CSV, JSON, HTML or a Perfetto trace",
+        .summary = "write a run as SQLite, CSV, JSON, HTML, a trace or metrics",
         .options = export_options,
         .values_bytes = sizeof(struct export_values),
         .run = run_export,

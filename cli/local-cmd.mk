@@ -27,6 +27,7 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
+	cli/export_metrics.c cli/export_metrics.h cli/metrics_run.c cli/metrics_run.h cli/openmetrics.c cli/openmetrics.h \
 	cli/proto.c cli/proto.h cli/sink.c cli/sink.h cli/trace.c cli/trace.h cli/trace_row.c cli/trace_row.h \
 	cli/trace_about.c cli/trace_bits.c cli/trace_calls.c cli/trace_export.c cli/trace_export.h \
 	cli/trace_graphs.c cli/trace_impl.h cli/trace_kernels.c cli/trace_ledger.c cli/trace_names.c \
@@ -148,8 +149,8 @@ check_PROGRAMS += tests/unit/read_trace
 tests_unit_read_trace_SOURCES = tests/unit/read_trace.c
 tests_unit_read_trace_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_read_trace_LDADD = $(SQLITE_LIBS)
-TESTS += tests/unit/test_trace.sh
-EXTRA_DIST += tests/unit/test_trace.sh
+TESTS += tests/unit/test_trace.sh tests/unit/test_metrics.sh
+EXTRA_DIST += tests/unit/test_trace.sh tests/unit/test_metrics.sh
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
