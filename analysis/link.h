@@ -132,6 +132,9 @@ int wt_linker_end(struct wt_linker *linker, uint64_t finished_ns, int64_t now_ns
 /* Launch calls before this are all decided: where a restart begins to read. */
 uint64_t wt_linker_low_seq(const struct wt_linker *linker);
 
+/* Do all launches below seq, and all graph launches below graph_seq, that came have the kernels that they get? */
+bool wt_linker_is_settled(const struct wt_linker *linker, uint64_t seq, uint64_t graph_seq);
+
 /* Whether no launch call of this seq came; false also where that isn't known: it is before those. */
 bool wt_linker_is_new(const struct wt_linker *linker, uint64_t seq);
 

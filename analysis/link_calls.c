@@ -59,6 +59,24 @@ uint64_t wt_linker_low_seq(const struct wt_linker *linker)
 	return linker->base;
 }
 
+bool wt_linker_is_settled(const struct wt_linker *linker, uint64_t seq, uint64_t graph_seq)
+{
+	if (linker->base < seq)
+		return false;
+	for (size_t i = 0; i < linker->entries_count; i++)
+		if (linker->entries[i].kind == LINK_GRAPH && linker->entries[i].seq < graph_seq)
+			return false;
+	for (size_t t = 0; t < linker->threads_count; t++) {
+		const struct link_thread *thread = &linker->threads[t];
+
+		for (size_t i = thread->first; i < thread->first + thread->count; i++)
+			if (thread->calls[i].is_graph && !thread->calls[i].is_matched &&
+			    !thread->calls[i].is_without_kernel && thread->calls[i].seq < graph_seq)
+				return false;
+	}
+	return true;
+}
+
 bool wt_linker_is_new(const struct wt_linker *linker, uint64_t seq)
 {
 	return seq >= linker->base &&

@@ -1,6 +1,7 @@
 # analysis/local.mk: numbers from records. Programs that link it need -lm.
 noinst_LIBRARIES += libwtanalysis.a
 libwtanalysis_a_SOURCES = \
+	analysis/align.c analysis/align.h \
 	analysis/cost.c analysis/cost.h analysis/derive.c analysis/derive.h \
 	analysis/link.c analysis/link.h analysis/link_calls.c \
 	analysis/link_entry.c analysis/link_internal.h analysis/link_match.c \
@@ -22,7 +23,7 @@ libwtanalysis_a_SOURCES = \
 	analysis/steps_judge.c analysis/steps_level.c \
 	analysis/sweep.c analysis/sweep.h analysis/waits.c analysis/waits.h analysis/wave.c analysis/wave.h analysis/whatif.c analysis/whatif.h
 
-analysis_tests = tests/unit/test_cost tests/unit/test_digest tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
+analysis_tests = tests/unit/test_align tests/unit/test_cost tests/unit/test_digest tests/unit/test_evidence tests/unit/test_gap tests/unit/test_kernel_class tests/unit/test_link tests/unit/test_link_random \
 	tests/unit/test_measure tests/unit/test_occupancy tests/unit/test_overlap tests/unit/test_profiled tests/unit/test_ranges tests/unit/test_rollup tests/unit/test_steps \
 	tests/unit/test_sweep tests/unit/test_waits tests/unit/test_wave tests/unit/test_whatif
 check_PROGRAMS += $(analysis_tests)
@@ -31,6 +32,8 @@ tests_unit_test_cost_SOURCES = tests/unit/test_cost.c tests/tap.h
 tests_unit_test_cost_LDADD = libwtanalysis.a -lm
 tests_unit_test_digest_SOURCES = tests/unit/test_digest.c tests/tap.h
 tests_unit_test_digest_LDADD = libwtanalysis.a
+tests_unit_test_align_SOURCES = tests/unit/test_align.c tests/tap.h
+tests_unit_test_align_LDADD = libwtanalysis.a -lm
 tests_unit_test_evidence_SOURCES = tests/unit/test_evidence.c tests/tap.h
 tests_unit_test_evidence_LDADD = libwtanalysis.a -lm
 tests_unit_test_kernel_class_SOURCES = tests/unit/test_kernel_class.c tests/tap.h

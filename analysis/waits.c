@@ -240,12 +240,16 @@ static void judge_class(const struct wt_late_query *query, size_t member, int cl
 void wt_late_judge(const struct wt_late_query *query, size_t member, struct wt_late *ret_late)
 {
 	double late_ns = 0, others = (double)query->members - 1;
+	int64_t in_a_row = 0;
 
 	memset(ret_late, 0, sizeof(*ret_late));
 	ret_late->cause = -1;
 	for (size_t step = 0; query->members > 1 && step < query->steps; step++) {
-		if (!is_latest(query, member, step))
+		in_a_row = is_latest(query, member, step) ? in_a_row + 1 : 0;
+		if (!in_a_row)
 			continue;
+		if (in_a_row > ret_late->longest_steps)
+			ret_late->longest_steps = in_a_row;
 		ret_late->steps++;
 		late_ns += (double)query->late_ns[member * query->steps + step] / others;
 	}

@@ -83,6 +83,7 @@ struct wt_late_query {
 /* Of one member, over the steps in which the others waited more for it than for anybody else. */
 struct wt_late {
 	int64_t steps;
+	int64_t longest_steps; /* of them, one after the other, at most */
 	int64_t late_ns; /* what the others waited for it in these, on the mean of the others */
 	int64_t excess_ns[WT_LATE_MAX]; /* summed; negative: it had less of it than the others */
 	/* Of these sums: 95 of 100 are within. < 0: not known, in fewer than ..ERROR_STEPS_MIN steps. */

@@ -93,6 +93,7 @@ static void on_hide_kernel(sqlite3_context *context, int count, sqlite3_value **
 #define PLAIN_OR_LEFT_OUT(column)                                                                  \
 	"iif(" column " GLOB '*[0-9/]*', 'left out (anonymised)', " column ")"
 
+/* clang-format off */
 static const char hosts_sql[] =
         "DELETE FROM meta WHERE key NOT IN ('run_id', 'run_key', 'place', 'name', 'created_ns',"
         " 'hostname', 'wavetap_version', 'analysis_version', 'analyzed_ns', 'analyzed_by',"
@@ -105,42 +106,32 @@ static const char hosts_sql[] =
         " hostname = 'host-' || hide('host', hostname, 8), boot_id = hide('boot', boot_id, 32),"
         " executable = 'program-' || hide('program', executable, 8),"
         " command = 'program-' || hide('program', executable, 8), cupti_path = NULL,"
-        " reason_text = " PLAIN_OR_LEFT_OUT(
-                "reason_text") ";"
-                               "UPDATE gpu SET uuid = hex_bytes(hide('gpu', uuid, 32)),"
-                               " pci = printf('0000:%02x:00', device_id & 255);"
-                               "CREATE TEMP TABLE thread AS SELECT process_id, tid, row_number() "
-                               "OVER (ORDER BY process_id,"
-                               " tid) AS number FROM (SELECT process_id, tid FROM launch_call"
-                               " UNION SELECT process_id, tid FROM api_call UNION SELECT "
-                               "process_id, tid FROM range_event"
-                               " UNION SELECT process_id, end_tid FROM range_event WHERE end_tid "
-                               "IS NOT NULL);"
-                               "CREATE UNIQUE INDEX temp.thread_find ON thread (process_id, tid);"
-                               "UPDATE launch_call SET tid = t.number FROM thread t"
-                               " WHERE t.process_id = launch_call.process_id AND t.tid = "
-                               "launch_call.tid;"
-                               "UPDATE api_call SET tid = t.number FROM thread t"
-                               " WHERE t.process_id = api_call.process_id AND t.tid = api_call.tid;"
-                               "UPDATE range_event SET end_tid = t.number FROM thread t"
-                               " WHERE t.process_id = range_event.process_id AND t.tid = "
-                               "range_event.end_tid;"
-                               "UPDATE range_event SET tid = t.number FROM thread t"
-                               " WHERE t.process_id = range_event.process_id AND t.tid = "
-                               "range_event.tid;"
-                               "UPDATE clock SET monotonic_ns = monotonic_ns - (SELECT "
-                               "min(monotonic_ns) FROM clock),"
-                               " boot_ns = boot_ns - (SELECT min(boot_ns) FROM clock);"
-                               "UPDATE sampler SET uuid = hex_bytes(hide('segment', uuid, 32)), "
-                               "pid = 0,"
-                               " reason = " PLAIN_OR_LEFT_OUT(
-                                       "reason") ";"
-                                                 "UPDATE gpu_state SET foreign_pid = NULL;"
-                                                 "UPDATE fold SET reason = " PLAIN_OR_LEFT_OUT(
-                                                         "reason") ";"
-                                                                   "UPDATE measured SET reason "
-                                                                   "= " PLAIN_OR_LEFT_OUT(
-                                                                           "reason") ";";
+        " reason_text = " PLAIN_OR_LEFT_OUT("reason_text") ";"
+        "UPDATE gpu SET uuid = hex_bytes(hide('gpu', uuid, 32)),"
+        " pci = printf('0000:%02x:00', device_id & 255);"
+        "CREATE TEMP TABLE thread AS SELECT process_id, tid, row_number() OVER (ORDER BY process_id,"
+        " tid) AS number FROM (SELECT process_id, tid FROM launch_call"
+        " UNION SELECT process_id, tid FROM api_call UNION SELECT process_id, tid FROM range_event"
+        " UNION SELECT process_id, end_tid FROM range_event WHERE end_tid IS NOT NULL);"
+        "CREATE UNIQUE INDEX temp.thread_find ON thread (process_id, tid);"
+        "UPDATE launch_call SET tid = t.number FROM thread t"
+        " WHERE t.process_id = launch_call.process_id AND t.tid = launch_call.tid;"
+        "UPDATE api_call SET tid = t.number FROM thread t"
+        " WHERE t.process_id = api_call.process_id AND t.tid = api_call.tid;"
+        "UPDATE range_event SET end_tid = t.number FROM thread t"
+        " WHERE t.process_id = range_event.process_id AND t.tid = range_event.end_tid;"
+        "UPDATE range_event SET tid = t.number FROM thread t"
+        " WHERE t.process_id = range_event.process_id AND t.tid = range_event.tid;"
+        "UPDATE clock SET monotonic_ns = monotonic_ns - (SELECT min(monotonic_ns) FROM clock),"
+        " boot_ns = boot_ns - (SELECT min(boot_ns) FROM clock);"
+        "UPDATE sampler SET uuid = hex_bytes(hide('segment', uuid, 32)), pid = 0,"
+        " reason = " PLAIN_OR_LEFT_OUT("reason") ";"
+        "UPDATE merge_source SET run_id = hide('run', run_id, 8),"
+        " hostname = 'host-' || hide('host', hostname, 8);"
+        "UPDATE gpu_state SET foreign_pid = NULL;"
+        "UPDATE fold SET reason = " PLAIN_OR_LEFT_OUT("reason") ";"
+        "UPDATE measured SET reason = " PLAIN_OR_LEFT_OUT("reason") ";";
+/* clang-format on */
 
 static const char names_sql[] =
         "UPDATE kernel SET name = hide_kernel(name);"
@@ -207,6 +198,8 @@ static int change(sqlite3 *db, bool has_names)
 	/* Tables that files of older versions lack. */
 	if (code == SQLITE_OK)
 		code = wt_db_upgrade(db);
+	if (code == SQLITE_OK)
+		code = sqlite3_exec(db, wt_schema_added_sql, NULL, NULL, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_exec(db, hosts_sql, NULL, NULL, NULL);
 	if (code == SQLITE_OK && has_names)

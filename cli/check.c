@@ -130,6 +130,11 @@ static bool is_added_later(sqlite3 *db, const char *name)
 	bool is_of_ranges = !strcmp(name, "range") || !strncmp(name, "range_", 6) ||
 	                    !strcmp(name, "kernel_range");
 
+	if (!strncmp(name, "drop", 4))
+		return !wt_db_int(db,
+		                  "SELECT count(*) FROM sqlite_schema WHERE name IN ('dropped', "
+		                  "'dropped_thread', 'drop_mark')",
+		                  1);
 	if (!strcmp(name, "graph_unobserved"))
 		return !wt_db_int(
 		        db, "SELECT count(*) FROM sqlite_schema WHERE name = 'graph_unobserved'",
@@ -344,6 +349,16 @@ static int begin(struct wt_check *check)
 	if (code == SQLITE_OK)
 		code = wt_rows_hide(check->db);
 	if (code == SQLITE_OK)
+		code = sqlite3_exec(
+		        check->db,
+		        wt_db_has_table(check->db, "dropped")
+		                ? "CREATE TEMP VIEW wt_dropped AS SELECT * FROM "
+		                  "main.dropped"
+		                : "CREATE TEMP TABLE wt_dropped (process_id, device_id, "
+		                  "kind, row_count, bytes, first_ns, last_ns, last_id, "
+		                  "dropped_ns)",
+		        NULL, NULL, NULL);
+	if (code == SQLITE_OK)
 		code = sqlite3_exec(check->db, "PRAGMA query_only=ON", NULL, NULL, NULL);
 	return wt_check_code(check, code);
 }
@@ -359,6 +374,8 @@ int wt_check_run(struct wt_check *check)
 	check->has_measured = wt_db_int(check->db, "PRAGMA user_version", 0) > 2;
 	check->has_classes = wt_db_int(check->db, "PRAGMA user_version", 0) > 3;
 	check->has_chunks = wt_db_int(check->db, "PRAGMA user_version", 0) > 4;
+	check->has_drops = wt_db_has_table(check->db, "dropped") &&
+	                   wt_db_int(check->db, "SELECT 1 FROM dropped LIMIT 1", 0);
 	check->is_live =
 	        wt_db_int(check->db, "SELECT count(*) FROM proc WHERE state = 'live'", 0) > 0;
 	for (int i = 0; i < wt_check_count() && !err; i++)

@@ -35,6 +35,7 @@ struct wt_check {
 	bool has_measured; /* 3 or later: alone_ns, beside_ns, tables of samples and `measured` */
 	bool has_classes; /* 4 or later: issue slots, waves of classes, extremes of sm_bucket */
 	bool has_chunks; /* 5 or later: chunk */
+	bool has_drops; /* rows were dropped: WAVETAP_KEEP_ROWS */
 	/* Called before each check and now and then within one: `done` of wt_check_count(). */
 	void (*progress)(void *arg, int done);
 	void *progress_arg;

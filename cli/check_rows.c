@@ -12,6 +12,7 @@
 
 #include "analysis/map.h"
 #include "cli/check.h"
+#include "schema/wt_chunk.h"
 #include "schema/wt_record.h"
 
 /* Clocks of a virtual machine's processors may differ by a little. */
@@ -252,6 +253,7 @@ static int note_sms(struct rows *rows, sqlite3_stmt *row)
 struct counter {
 	const char *name;
 	int64_t counted, stored;
+	bool is_most; /* rows are gone of which it is not told: at most so many are left */
 };
 
 static int compare(struct wt_check *check, int64_t process_id, const char *table,
@@ -260,13 +262,27 @@ static int compare(struct wt_check *check, int64_t process_id, const char *table
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++)
-		if (counters[i].counted != counters[i].stored)
+		if (counters[i].is_most ? counters[i].counted < counters[i].stored
+		                        : counters[i].counted != counters[i].stored)
 			err = wt_check_add(check, "counters", table, 1,
 			                   "process_id %" PRId64 ": %s is %" PRId64
 			                   ", the rows give %" PRId64,
 			                   process_id, counters[i].name, counters[i].counted,
 			                   counters[i].stored);
 	return err;
+}
+
+/* How many rows of the kind were dropped of a process. */
+static int64_t dropped(struct wt_check *check, int64_t process_id, int kind)
+{
+	char sql[120];
+
+	if (!check->has_drops)
+		return 0;
+	snprintf(sql, sizeof(sql),
+	         "SELECT sum(row_count) FROM dropped WHERE process_id = %" PRId64 " AND kind = %d",
+	         process_id, kind);
+	return wt_db_int(check->db, sql, 0);
 }
 
 static int compare_kernels(struct wt_check *check, struct rows *rows)
@@ -287,14 +303,17 @@ static int compare_kernels(struct wt_check *check, struct rows *rows)
 		code = SQLITE_OK;
 		if (at != WT_MAP_NONE && rows->tallies)
 			t = &rows->tallies[at];
+		int64_t gone = dropped(check, id, WT_CHUNK_KERNEL);
 		/* A graph launch's kernel may have no graph id: those two only as a sum. */
 		const struct counter counters[] = {
-		        {"kernels_stored", sqlite3_column_int64(row, 1), t->kernels},
-		        {"kernels_no_time", sqlite3_column_int64(row, 2), t->no_time},
-		        {"kernels_device", sqlite3_column_int64(row, 3), t->device},
-		        {"kernels_cupti_only", sqlite3_column_int64(row, 4), t->cupti_only},
+		        {gone ? "kernels_stored less those dropped" : "kernels_stored",
+		         sqlite3_column_int64(row, 1) - gone, t->kernels, false},
+		        {"kernels_no_time", sqlite3_column_int64(row, 2), t->no_time, gone > 0},
+		        {"kernels_device", sqlite3_column_int64(row, 3), t->device, gone > 0},
+		        {"kernels_cupti_only", sqlite3_column_int64(row, 4), t->cupti_only,
+		         gone > 0},
 		        {"kernels_graph + launches_linked", sqlite3_column_int64(row, 5),
-		         t->graph + t->linked},
+		         t->graph + t->linked, gone > 0},
 		};
 
 		err = compare(check, id, "kernel_exec", counters,
@@ -316,7 +335,16 @@ static const char stat_sql[] =
         "underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns, first_ns, last_ns, %s "
         "AS comm_sm_ns, %s AS beside_ns, m2_ns2 FROM config_stat";
 #define STAT_FIRST 3
+#define STAT_MIN 2 /* of the values: min_ns, */
+#define STAT_FIRST_NS 8 /* and first_ns */
 #define STAT_M2 15
+
+static bool differs(int64_t have, int64_t rows_give, bool is_part, bool is_least)
+{
+	if (is_part)
+		return is_least ? have > rows_give : have < rows_give;
+	return have != rows_give;
+}
 
 static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct stat *s)
 {
@@ -328,10 +356,13 @@ static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct 
 	/* Rounding grows with the number of launches and the size of their times. */
 	double slack = 1e-6 * fabs(s->m2_ns2) +
 	               1e-12 * (double)s->launches * (double)s->max_ns * (double)s->max_ns + 1;
+	/* Of what is left the sums have at least as much; least values: at most. */
+	bool is_part = dropped(check, s->process_id, WT_CHUNK_KERNEL) > 0;
 	int err = 0;
 
 	for (int i = 0; i < (int)(sizeof(values) / sizeof(values[0])) && !err; i++)
-		if (sqlite3_column_int64(row, STAT_FIRST + i) != values[i])
+		if (differs(sqlite3_column_int64(row, STAT_FIRST + i), values[i], is_part,
+		            i == STAT_MIN || i == STAT_FIRST_NS))
 			err = wt_check_add(
 			        check, "rollups", "config_stat", 1,
 			        "process_id %" PRId64 " config_id %" PRId64 " in_graph %" PRId64
@@ -339,7 +370,7 @@ static int compare_stat(struct wt_check *check, sqlite3_stmt *row, const struct 
 			        s->process_id, s->config_id, s->in_graph,
 			        sqlite3_column_name(row, STAT_FIRST + i),
 			        (int64_t)sqlite3_column_int64(row, STAT_FIRST + i), values[i]);
-	if (!err && !(fabs(m2 - s->m2_ns2) <= slack))
+	if (!err && !(is_part ? m2 >= s->m2_ns2 - slack : fabs(m2 - s->m2_ns2) <= slack))
 		err = wt_check_add(check, "rollups", "config_stat", 1,
 		                   "process_id %" PRId64 " config_id %" PRId64 " in_graph %" PRId64
 		                   ": m2_ns2 is %g, the rows give %g",
@@ -366,6 +397,8 @@ static int compare_stats(struct wt_check *check, struct rows *rows)
 
 		code = SQLITE_OK;
 		seen += at != WT_MAP_NONE;
+		if (at == WT_MAP_NONE && dropped(check, process_id, WT_CHUNK_KERNEL))
+			continue;
 		err = at != WT_MAP_NONE && rows->stats
 		              ? compare_stat(check, row, &rows->stats[at])
 		              : wt_check_add(check, "rollups", "config_stat", 1,
@@ -486,9 +519,11 @@ static int check_process_calls(struct wt_check *check, int64_t process_id, int64
 		                   "made before (seq %" PRId64 ")",
 		                   process_id, calls.first_seq);
 	if (!err) {
+		int64_t gone = dropped(check, process_id, WT_CHUNK_LAUNCH);
 		const struct counter counters[] = {
-		        {"launches_stored", stored, calls.tally.launches},
-		        {"launches_failed", failed, calls.tally.failed},
+		        {gone ? "launches_stored less those dropped" : "launches_stored",
+		         stored - gone, calls.tally.launches, false},
+		        {"launches_failed", failed, calls.tally.failed, gone > 0},
 		};
 
 		err = compare(check, process_id, "launch_call", counters, 2);

@@ -46,6 +46,10 @@
 	"(SELECT DISTINCT process_id AS p, seq AS s FROM api_call WHERE seq IS NOT NULL) g "       \
 	"ON g.p = e.process_id AND g.s = e.launch_seq"
 
+/* Rows that ids of dropped ones may stand for; files of before lack the table. */
+#define UNLESS_DROPPED(id, which)                                                                  \
+	" AND " id " > ifnull((SELECT max(last_id) FROM temp.wt_dropped WHERE " which "), -1)"
+
 const struct wt_check_query wt_check_queries[] = {
         {"facts", "meta", "a run has an id, a key and a time",
          "SELECT 3 - count(*), NULL FROM meta WHERE key IN ('run_id', 'run_key', 'created_ns')"},
@@ -57,7 +61,7 @@ const struct wt_check_query wt_check_queries[] = {
         {"references", "kernel_share", "exec_id is in no row of kernel_exec",
          "SELECT count(*), 'exec_id ' || min(exec_id) FROM share_row s LEFT JOIN kernel_row e "
          "USING "
-         "(exec_id) WHERE e.exec_id IS NULL"},
+         "(exec_id) WHERE e.exec_id IS NULL" UNLESS_DROPPED("s.exec_id", "kind = 1")},
         REFERENCE(sweep, device_id, device_id, gpu),
         REFERENCE(launch_call, seq, process_id, proc),
         REFERENCE(launch_call, seq, api, api),
@@ -147,8 +151,15 @@ const struct wt_check_query wt_check_queries[] = {
         {"books", "proc", "graph launches counted and stored differ",
          "SELECT count(*), 'process_id ' || min(process_id) FROM proc p LEFT JOIN (SELECT "
          "process_id, count(*) AS stored, total(result <> 0) AS failed FROM api_call WHERE seq IS "
-         "NOT NULL GROUP BY process_id) USING (process_id) WHERE ifnull(stored, 0) <> "
-         "graph_launches_stored OR ifnull(failed, 0) <> graph_launches_failed"},
+         "NOT NULL GROUP BY process_id) USING (process_id) WHERE (ifnull(stored, 0) <> "
+         "graph_launches_stored OR ifnull(failed, 0) <> graph_launches_failed) AND (ifnull(stored, "
+         "0) > graph_launches_stored OR ifnull(failed, 0) > graph_launches_failed OR NOT EXISTS "
+         "(SELECT 1 FROM temp.wt_dropped d WHERE d.process_id = p.process_id AND d.kind = 3))"},
+        {"books", "dropped", "a note of dropped rows that can't be",
+         "SELECT count(*), 'process_id ' || min(process_id) FROM temp.wt_dropped d WHERE kind NOT "
+         "BETWEEN 1 AND 4 OR row_count <= 0 OR bytes < 0 OR last_id < 0 OR last_ns < first_ns OR "
+         "(first_ns IS NULL) <> (last_ns IS NULL) OR (process_id <> 0 AND process_id NOT IN "
+         "(SELECT process_id FROM proc))"},
         {"books", "range_count", "ranges counted and stored differ",
          "SELECT count(*), 'process_id ' || min(process_id) FROM proc LEFT JOIN (SELECT "
          "process_id, "

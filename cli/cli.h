@@ -23,11 +23,24 @@ enum wt_exit {
 #define WT_COMMAND_STOPS_AT_OPERAND 0x1u /* what follows the first operand is not ours */
 #define WT_COMMAND_KEEPS_SIGPIPE 0x2u /* it runs programs, which must inherit SIGPIPE */
 
+/* Under which heading `wavetap help` has a command. */
+enum wt_theme {
+	WT_THEME_READ,
+	WT_THEME_RECORD,
+	WT_THEME_PLAN,
+	WT_THEME_KEEP,
+	WT_THEME_NONE, /* below all others, without a line */
+};
+
+/* Help holds a screen of 24 lines (cli/help.h); the page doc/man/wavetap-NAME.1 has the rest. */
 struct wt_command {
 	const char *name;
 	const char *operands; /* for the usage line, or NULL */
-	const char *summary; /* one line of `wavetap help` */
-	const char *details; /* paragraphs of `wavetap help NAME`, or NULL */
+	const char *summary; /* one line of `wavetap help`, and the first of the page */
+	const char *details; /* two or three lines of `wavetap help NAME`, or NULL */
+	const char *example; /* the last but one of these */
+	const char *minor; /* options that help only names, blanks between; NULL: none */
+	enum wt_theme theme;
 	const struct wt_option *options;
 	int operand_count_min, operand_count_max; /* max -1: any number */
 	unsigned flags; /* WT_COMMAND_* */
@@ -50,6 +63,8 @@ extern const struct wt_command wt_cmd_ranks;
 extern const struct wt_command wt_cmd_sms;
 extern const struct wt_command wt_cmd_runs;
 extern const struct wt_command wt_cmd_history;
+extern const struct wt_command wt_cmd_merge;
+extern const struct wt_command wt_cmd_sweep;
 extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;
 extern const struct wt_command wt_cmd_simulate;

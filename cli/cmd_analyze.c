@@ -18,6 +18,7 @@
 #include "analysis/derive.h"
 #include "cli/cli.h"
 #include "cli/copy_db.h"
+#include "cli/dropped.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/out_file.h"
@@ -295,6 +296,21 @@ static int print_result(const struct analyze_values *values, const struct wt_run
 	return wt_cli_output_result(rc);
 }
 
+/* Sums would lose what is not there any more. */
+static int refuse_dropped(const struct wt_run_file *run)
+{
+	char text[WT_DROPPED_TEXT_BYTES];
+	struct wt_dropped dropped;
+
+	if (wt_dropped_load(run->db, &dropped) || !dropped.is_any)
+		return WT_EXIT_FINE;
+	wt_dropped_text(&dropped, text);
+	wt_cli_error(
+	        "run %s can't be analyzed again: %s; its sums, which have them, stay as they are",
+	        run->info.id, text);
+	return WT_EXIT_NO_DATA;
+}
+
 static int run_analyze(void *opaque, int operand_count, char **operands)
 {
 	const struct analyze_values *values = opaque;
@@ -313,6 +329,11 @@ static int run_analyze(void *opaque, int operand_count, char **operands)
 	code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
+	code = refuse_dropped(&run);
+	if (code) {
+		wt_run_file_close(&run);
+		return code;
+	}
 	if (values->output) {
 		code = analyze_copy(values, &run, &rederived);
 	} else {
@@ -328,11 +349,10 @@ static int run_analyze(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_analyze = {
         .name = "analyze",
         .summary = "derive a run's numbers again from what was recorded",
-        .details =
-                "Occupancy, waves, the idle SM-time of each launch and the sums over them follow\n"
-                "from recorded geometry, limits and times. A newer wavetap may know a better\n"
-                "model: this applies it to an old run. Recorded columns, links and counters of\n"
-                "losses stay. All or nothing: a run that is interrupted is as it was.\n",
+        .details = "For an old run after an update: occupancy, waves, idle SM-time and "
+                   "their sums. What was recorded stays. All or nothing.",
+        .example = "wavetap analyze -r gpt -o again.db",
+        .theme = WT_THEME_KEEP,
         .options = analyze_options,
         .values_bytes = sizeof(struct analyze_values),
         .run = run_analyze,

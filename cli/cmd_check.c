@@ -384,9 +384,10 @@ const struct wt_command wt_cmd_check = {
         .name = "check",
         .operands = "[RUN]...",
         .summary = "verify run files: damage, references, times, books, rollups, samples",
-        .details =
-                "Exits with 0 if every file is sound, 1 if one is not, 3 if there is no such run.\n"
-                "A run that is being recorded is checked as it is at one instant.\n",
+        .details = "Exits with 0 if every file is sound, 1 if one is not, 3 if there is "
+                   "no such run.",
+        .example = "wavetap check --all",
+        .theme = WT_THEME_KEEP,
         .options = check_options,
         .operand_count_max = -1,
         .values_bytes = sizeof(struct check_values),

@@ -484,8 +484,8 @@ static int run_copies(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_copies = {
         .name = "copies",
         .summary = "copies and memsets, and how much of them kernels hid",
-        .details = "A copy is exposed where it runs and no kernel of its device does. Rows sum\n"
-                   "their copies; the first line counts time once in which several run.\n",
+        .details = "A copy is exposed where it runs and no kernel of its device does.",
+        .example = "wavetap copies --by bytes",
         .options = copies_options,
         .values_bytes = sizeof(struct copies_values),
         .run = run_copies,

@@ -35,7 +35,7 @@ static const struct wt_option diagnose_options[] = {
         {"graph-gap", 0, WT_OPTION_TEXT, "TIME", offsetof(struct diagnose_values, graph_gap), NULL,
          "idle time between two graph launches that is a break (default: 12.8us)"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct diagnose_values, limit), NULL,
-         "findings to show, 0 for all (default: 8, all with --json)"},
+         "findings, 0 for all (default: 8; in JSON all)"},
         WT_SELECT_DEVICE_OPTIONS(struct diagnose_values, select),
         WT_SELECT_REFUSED_OPTION(struct diagnose_values, select, kernel),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct diagnose_values, is_json), NULL,
@@ -396,11 +396,9 @@ static int run_diagnose(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_diagnose = {
         .name = "diagnose",
         .summary = "what costs most SM-time, why, and what to try",
-        .details =
-                "Ranks findings by the SM-time at stake: small grids, partial waves, launch-bound\n"
-                "stretches, chains of small kernels, graph breaks, waiting, late compilation,\n"
-                "allocation, data loading, copies and collectives that nothing hides, ranks that\n"
-                "wait for each other, uneven launches. No two count the same SM-time.\n",
+        .details = "Findings, ranked by the SM-time at stake, which is a bound: what was "
+                   "seen, why it costs, what to try. No two count the same SM-time.",
+        .example = "wavetap diagnose --threshold 5",
         .options = diagnose_options,
         .values_bytes = sizeof(struct diagnose_values),
         .run = run_diagnose,

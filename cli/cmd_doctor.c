@@ -235,11 +235,11 @@ const struct wt_command wt_cmd_doctor = {
         .name = "doctor",
         .operands = "[--] [COMMAND [ARGUMENT]...]",
         .summary = "what this host can and can't measure, why, and the remedy",
-        .details =
-                "A COMMAND is looked at, not run: can it be preloaded, and which libcupti does "
-                "its\n"
-                "Python bring? Exits with 0 if kernels can be recorded (warnings allowed), 1 if\n"
-                "something stops that, 3 if there is no GPU and all else is fine.\n",
+        .details = "A COMMAND is looked at, not run. Exits with 0 if kernels can be "
+                   "recorded, 1 if something stops that, 3 if there is no GPU and all "
+                   "else is fine.",
+        .example = "wavetap doctor -- ./train.py",
+        .theme = WT_THEME_RECORD,
         .options = doctor_options,
         .operand_count_max = -1,
         .flags = WT_COMMAND_STOPS_AT_OPERAND,

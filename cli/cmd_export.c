@@ -502,6 +502,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
+		select.takes_sums = export.format == FORMAT_SQLITE; /* the file as it is */
 		code = wt_select_apply(&select, &run);
 		if (!code)
 			code = export_run(&export);
@@ -514,6 +515,9 @@ static int run_export(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_export = {
         .name = "export",
         .summary = "write a run as SQLite, CSV, JSON, HTML, a trace or metrics",
+        .example = "wavetap export -r gpt -o gpt.csv",
+        .minor = "anonymise anonymise-names hash-key gzip max-events limit",
+        .theme = WT_THEME_KEEP,
         .options = export_options,
         .values_bytes = sizeof(struct export_values),
         .run = run_export,

@@ -45,7 +45,7 @@ static const struct wt_option gaps_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct gaps_values, by), by_choices,
          "what a row is"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct gaps_values, limit), NULL,
-         "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+         "rows, 0 for all (default: 20; in JSON and CSV all)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, has_full_names), NULL,
          "whole kernel names"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct gaps_values, is_json), NULL,
@@ -449,8 +449,10 @@ static int run_gaps(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_gaps = {
         .name = "gaps",
         .summary = "why no kernel ran",
-        .details = "Splits the time in which a device ran no kernel by cause, by the kernel that\n"
-                   "ended the gap, or by what the thread that launched it did meanwhile.\n",
+        .details = "The time in which a device ran no kernel, by cause, by the kernel "
+                   "that ended the gap, or by what the thread that launched it did "
+                   "meanwhile.",
+        .example = "wavetap gaps --by call",
         .options = gaps_options,
         .values_bytes = sizeof(struct gaps_values),
         .run = run_gaps,

@@ -212,11 +212,11 @@ static int run_gc(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_gc = {
         .name = "gc",
         .summary = "remove what is left over, and runs beyond limits",
-        .details =
-                "What killed programs left in shared memory is stored first, by wavetapd. A run\n"
-                "that is being recorded, the newest one and the one that `latest` means are kept\n"
-                "whatever the limits say, and so is everything that wavetap did not make.\n"
-                "Of several limits all must hold.\n",
+        .details = "What killed programs left in shared memory is stored first. A run "
+                   "being recorded, the newest, and `latest` stay, and so does all that "
+                   "is not wavetap's.",
+        .example = "wavetap gc --keep 20 --keep 2GiB --dry-run",
+        .theme = WT_THEME_KEEP,
         .options = gc_options,
         .values_bytes = sizeof(struct gc_values),
         .run = run_gc,

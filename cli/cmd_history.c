@@ -254,9 +254,9 @@ const struct wt_command wt_cmd_history = {
         .name = "history",
         .operands = "NAME",
         .summary = "the runs of one name over time: step, idle, launches",
-        .details =
-                "Runs that were recorded with run --name NAME, one a line, in order of time. What\n"
-                "differs by more than noise is the matter of compare.\n",
+        .details = "Runs that were recorded with run --name NAME, one a line, in order of time.",
+        .example = "wavetap history gpt",
+        .theme = WT_THEME_PLAN,
         .options = history_options,
         .operand_count_min = 1,
         .operand_count_max = 1,

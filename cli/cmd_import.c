@@ -380,10 +380,11 @@ const struct wt_command wt_cmd_import = {
         .name = "import",
         .operands = "RECORDING...",
         .summary = "make a run file of recordings (WAVETAP_RECORD)",
-        .details =
-                "Several recordings are the processes of one run. One that was cut or damaged is\n"
-                "imported up to its last whole block, and it is said what is missing; exit code\n"
-                "1 for it with --dry-run only.\n",
+        .details = "Several recordings are the processes of one run. One that was cut or "
+                   "damaged is imported up to its last whole block, and it is said what "
+                   "is missing.",
+        .example = "wavetap import -o train.db recordings/*.wtrec",
+        .theme = WT_THEME_KEEP,
         .options = import_options,
         .operand_count_min = 1,
         .operand_count_max = -1,

@@ -356,9 +356,9 @@ static int run_ledger(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_ledger = {
         .name = "ledger",
         .summary = "where the SM-time went, to the last nanosecond",
-        .details =
-                "Splits SMs x wall of each device: what was active, what kernels left idle, and\n"
-                "the time without a kernel by cause. The lines sum to the whole.\n",
+        .details = "Splits SMs x wall of each device: active, idle inside kernels, and "
+                   "the time without a kernel by cause. The lines sum to the whole.",
+        .example = "wavetap ledger --steps 5:9",
         .options = ledger_options,
         .values_bytes = sizeof(struct ledger_values),
         .run = run_ledger,

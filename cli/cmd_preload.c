@@ -47,13 +47,11 @@ static int run_preload(void *values, int operand_count, char **operands)
 const struct wt_command wt_cmd_preload = {
         .name = "preload",
         .summary = "print the value for LD_PRELOAD",
-        .details = "LD_PRELOAD=$(wavetap preload) python train.py records without `wavetap run`.\n"
-                   "\n"
-                   "Where nothing can be preloaded (static programs, launchers that clear\n"
-                   "LD_PRELOAD), the CUDA driver itself can load the library:\n\n"
-                   "CUDA_INJECTION64_PATH=$(wavetap preload --injection) ./program\n\n"
-                   "Then kernels are recorded without the calls that launched them, and a\n"
-                   "profiler of the program's own (torch.profiler) must not be used.\n",
+        .details = "Where nothing can be preloaded, the CUDA driver itself can load the "
+                   "library: CUDA_INJECTION64_PATH=$(wavetap preload --injection) "
+                   "./program",
+        .example = "LD_PRELOAD=$(wavetap preload) python train.py",
+        .theme = WT_THEME_RECORD,
         .options = preload_options,
         .values_bytes = sizeof(struct preload_values),
         .run = run_preload,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/dropped.h"
 #include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/ranges_sum.h"
@@ -46,7 +47,7 @@ static const struct wt_option ranges_options[] = {
         {"by", 'b', WT_OPTION_CHOICE, "WHAT", offsetof(struct ranges_values, by), by_choices,
          "what to rank by"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct ranges_values, limit), NULL,
-         "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+         "rows, 0 for all (default: 20; in JSON and CSV all)"},
         {"any-thread", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranges_values, is_any_thread), NULL,
          "count what other threads launched meanwhile as inside, too"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct ranges_values, is_json), NULL,
@@ -329,6 +330,7 @@ static int run_ranges(void *opaque, int operand_count, char **operands)
 	code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
+	wt_dropped_tell(run.db, run.info.id);
 	code = show(values, &view);
 	wt_range_sums_fini(&view.sums);
 	wt_report_fini(&view.losses);
@@ -339,13 +341,9 @@ static int run_ranges(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_ranges = {
         .name = "ranges",
         .summary = "named ranges (NVTX): how long, and what their kernels left idle",
-        .details = "A kernel is in a range if its launch was called in it: for ranges that are\n"
-                   "pushed and popped by the same thread, for those that are started and ended\n"
-                   "by any thread of the process. It may run later. GAPS: time in the range\n"
-                   "itself in which no kernel of the process ran. OTHERS: kernels that other\n"
-                   "threads launched meanwhile, such as autograd's while a range is around\n"
-                   "loss.backward(): --any-thread counts them as inside.\n"
-                   "top, show and export take --range NAME, or any:NAME.\n",
+        .details = "A kernel is in a range if its launch was called in it. OTHERS: "
+                   "kernels that other threads launched meanwhile, as autograd does.",
+        .example = "wavetap ranges --by idle",
         .options = ranges_options,
         .values_bytes = sizeof(struct ranges_values),
         .run = run_ranges,

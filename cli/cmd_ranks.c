@@ -61,8 +61,10 @@ static const struct wt_table_column columns[] = {
         {"comm_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"wait_ns", "WAIT", WT_TABLE_RIGHT, 0, 0, 0},
         {"wait_exposed_ns", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"transfer_ns", "XFER", WT_TABLE_RIGHT, WT_TABLE_DROP(7), 0, 0},
         {"late_ns", "LATE", WT_TABLE_RIGHT, 0, 0, 0},
         {"late_steps", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
+        {"late_longest_steps", "", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"late_cause", "BECAUSE", WT_TABLE_LEFT, 0, 0, 0},
         {"steps", "STEPS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"step_ns", "STEP", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
@@ -105,7 +107,7 @@ static void add_gaps(struct wt_table *table, const struct wt_rank_row *row, doub
 static void add_waits(struct wt_table *table, const struct wt_ranks *ranks,
                       const struct wt_rank_row *row)
 {
-	const int64_t ns[] = {row->wait_ns, row->wait_exposed_ns, row->late_ns};
+	const int64_t ns[] = {row->wait_ns, row->wait_exposed_ns, row->transfer_ns, row->late_ns};
 	char text[WT_TEXT_NUMBER_BYTES];
 	bool is_known = !ranks->late_reason;
 
@@ -116,6 +118,7 @@ static void add_waits(struct wt_table *table, const struct wt_ranks *ranks,
 			wt_table_add_int(table, ns[i], wt_text_ns(text, ns[i]));
 	}
 	add_known(table, is_known && ranks->has_steps ? row->late.steps : -1);
+	add_known(table, is_known && ranks->has_steps ? row->late.longest_steps : -1);
 	wt_table_add_string(table,
 	                    is_known && row->late.cause >= 0 ? wt_late_name(row->late.cause) : NULL,
 	                    NULL);
@@ -222,13 +225,15 @@ static void print_why(struct wt_phrase *line, const struct wt_ranks *ranks,
                       const struct wt_rank_row *row)
 {
 	const struct wt_late *late = &row->late;
-	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
+	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
 
 	if (ranks->late_reason)
 		wt_phrase_add(line, "why is not known: %s", ranks->late_reason);
 	else if (ranks->has_steps)
-		wt_phrase_add(line, "the latest in %s of %s steps", wt_text_count(a, late->steps),
-		              wt_text_count(b, (int64_t)ranks->step_count));
+		wt_phrase_add(line, "the latest in %s of %s steps, %s of them in a row",
+		              wt_text_count(a, late->steps),
+		              wt_text_count(b, (int64_t)ranks->step_count),
+		              wt_text_count(c, late->longest_steps));
 	wt_phrase_end(line);
 	if (ranks->late_reason || late->steps == 0)
 		return;
@@ -449,11 +454,10 @@ static int run_ranks(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_ranks = {
         .name = "ranks",
         .summary = "the processes of a run side by side, and who waits for whom",
-        .details =
-                "What each process did on each of its devices: kernels, SMs active and idle in\n"
-                "them, the time without a kernel before its own, collectives, its steps. WAIT is\n"
-                "how long it was in collectives before the last process came, LATE how long\n"
-                "the others were for it, BECAUSE what it had more of than they.\n",
+        .details = "WAIT: in collectives before the last process came. LATE: how long "
+                   "the others were there for this one. BECAUSE: what it had more of "
+                   "than they.",
+        .example = "wavetap ranks",
         .options = ranks_options,
         .values_bytes = sizeof(struct ranks_values),
         .run = run_ranks,

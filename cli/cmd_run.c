@@ -32,7 +32,7 @@
 #define DRAIN_TIMEOUT_MS 15000
 
 struct run_values {
-	const char *name, *dir, *record, *sample, *profile, *budget;
+	const char *name, *dir, *record, *sample, *profile, *budget, *keep_rows;
 	struct wt_option_list tags, keep;
 	bool is_quiet;
 };
@@ -46,6 +46,8 @@ static const struct wt_option run_options[] = {
          "data directory (else WAVETAP_DIR, else ~/.local/share/wavetap)"},
         {"keep", 'k', WT_OPTION_LIST, "LIMIT", offsetof(struct run_values, keep), NULL,
          "remove older runs then: 20 (runs), 2GiB or 30d stay"},
+        {"keep-rows", 0, WT_OPTION_TEXT, "LIMIT", offsetof(struct run_values, keep_rows), NULL,
+         "drop this run's oldest launches beyond 2GiB, 12h or both; sums stay (else 8GiB; all)"},
         {"record", 0, WT_OPTION_TEXT, "DIR", offsetof(struct run_values, record), NULL,
          "also write a recording of each process into DIR (see wavetap import)"},
         {"sample", 0, WT_OPTION_TEXT, "auto|off|T", offsetof(struct run_values, sample), NULL,
@@ -70,7 +72,7 @@ struct run_setup {
 	char keep_text[256];
 	struct wt_keep keep;
 	char record_dir[WT_PATH_BYTES];
-	const char *environment[13][2];
+	const char *environment[14][2];
 	const char *daemon_problem; /* NULL: it is up */
 };
 
@@ -195,6 +197,23 @@ static void tell_nonsense(void)
 	}
 }
 
+static int check_keep_rows(const struct run_values *values)
+{
+	const char *given = getenv("WAVETAP_KEEP_ROWS");
+	char error[WT_DB_ERROR_BYTES];
+	struct wt_keep keep;
+
+	if (values->keep_rows &&
+	    (!values->keep_rows[0] || strlen(values->keep_rows) >= WT_KEEP_ROWS_BYTES ||
+	     wt_keep_rows_parse(values->keep_rows, &keep, error)))
+		return wt_cli_usage_error("run", "--keep-rows: \"%s\" is not " WT_KEEP_ROWS_FORM,
+		                          values->keep_rows);
+	if (!values->keep_rows && given && wt_keep_rows_parse(given, &keep, error))
+		return wt_cli_usage_error(
+		        "run", "WAVETAP_KEEP_ROWS: \"%s\" is not " WT_KEEP_ROWS_FORM, given);
+	return WT_EXIT_FINE;
+}
+
 /* Before the program starts: a typing error must not cost a run. */
 static int check_measurements(const struct run_values *values)
 {
@@ -224,7 +243,7 @@ static int check_measurements(const struct run_values *values)
 		        "run", "WAVETAP_PROFILE: \"%s\" is not a number of launches up to %u",
 		        profile, WT_PROFILE_LAUNCHES_MAX);
 	tell_nonsense();
-	return WT_EXIT_FINE;
+	return check_keep_rows(values);
 }
 
 /* By the option, or by a variable that the program inherits. */
@@ -284,6 +303,10 @@ static int make_setup(const struct run_values *values, struct run_setup *setup)
 		setup->environment[count][0] = "WAVETAP_KEEP";
 		setup->environment[count++][1] = setup->keep_text;
 		setenv("WAVETAP_KEEP", setup->keep_text, 1); /* for the daemon that we start */
+	}
+	if (values->keep_rows) {
+		setup->environment[count][0] = "WAVETAP_KEEP_ROWS";
+		setup->environment[count++][1] = values->keep_rows;
 	}
 	if (setup->record_dir[0]) {
 		setup->environment[count][0] = "WAVETAP_RECORD";
@@ -489,9 +512,9 @@ const struct wt_command wt_cmd_run = {
         .name = "run",
         .operands = "[--] COMMAND [ARGUMENT]...",
         .summary = "run a program under wavetap, then show where its SM-time went",
-        .details =
-                "Exits as the command did: 126 if it can't be executed, 127 if it was not found,\n"
-                "and with the signal that killed it. The summary goes to stderr.\n",
+        .details = "The exit code is the command's. A summary goes to stderr.",
+        .example = "wavetap run --name gpt -- python train.py",
+        .theme = WT_THEME_RECORD,
         .options = run_options,
         .operand_count_min = 1,
         .operand_count_max = -1,

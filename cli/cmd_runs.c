@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "cli/content_hash.h"
+#include "cli/dropped.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/run_file.h"
@@ -39,6 +40,7 @@ static const struct wt_table_column columns[] = {
         {"processes", "PROCS", WT_TABLE_RIGHT, WT_TABLE_DROP(2), 0, 0},
         {"devices", "GPUS", WT_TABLE_RIGHT, WT_TABLE_DROP(3), 0, 0},
         {"kernels", "KERNELS", WT_TABLE_RIGHT, WT_TABLE_DROP(6), 0, 0},
+        {"kernels_dropped", "DROPPED", WT_TABLE_RIGHT, WT_TABLE_NO_TEXT, 0, 0},
         {"kernel_ns", "TIME", WT_TABLE_RIGHT, WT_TABLE_DROP(5), 0, 0},
         {"file_bytes", "SIZE", WT_TABLE_RIGHT, WT_TABLE_DROP(1), 0, 0},
         {"content_hash", "CONTENT", WT_TABLE_LEFT, 0, 0, 0},
@@ -50,8 +52,8 @@ static const struct wt_table_column columns[] = {
 #define CONTENT_COLUMN (COLUMN_COUNT - 4)
 #define CONTENT_SHOWN 12 /* hex digits, as `check` shows */
 
-/* GPUs on which kernels ran, or -1. */
-static int64_t count_devices(const char *path)
+/* GPUs on which kernels ran, or -1; and what rows of the run are gone. */
+static int64_t count_devices(const char *path, struct wt_dropped *ret_dropped)
 {
 	char error[WT_DB_ERROR_BYTES];
 	sqlite3 *db;
@@ -60,6 +62,7 @@ static int64_t count_devices(const char *path)
 	if (wt_db_open(path, &db, error))
 		return -1;
 	count = wt_db_int(db, "SELECT count(DISTINCT device_id) FROM config_idle", -1);
+	(void)wt_dropped_load(db, ret_dropped);
 	sqlite3_close(db);
 	return count;
 }
@@ -102,7 +105,9 @@ static void add_run(struct wt_table *table, const struct wt_db_run_file *run, bo
 {
 	char text[WT_TEXT_NUMBER_BYTES];
 	int64_t wall_ns = run->last_ns - run->first_ns;
-	int64_t devices = run->error ? -1 : count_devices(run->path);
+	struct wt_dropped dropped = {0};
+	int64_t devices = run->error ? -1 : count_devices(run->path, &dropped);
+	char state[64];
 
 	wt_table_row(table, 0);
 	if (run->error) {
@@ -122,13 +127,16 @@ static void add_run(struct wt_table *table, const struct wt_db_run_file *run, bo
 	else
 		wt_table_add_null(table);
 	wt_table_add_int(table, run->kernels, wt_text_count(text, run->kernels));
+	wt_table_add_int(table, dropped.kernels, NULL);
 	wt_table_add_int(table, run->kernel_ns, wt_text_ns(text, run->kernel_ns));
 	wt_table_add_int(table, run->file_bytes, wt_text_bytes(text, (uint64_t)run->file_bytes));
 	if (has_hash)
 		add_hash(table, run);
 	else
 		wt_table_add_null(table);
-	wt_table_add_string(table, run->processes_live ? "running" : "finished", NULL);
+	snprintf(state, sizeof(state), "%s%s", run->processes_live ? "running" : "finished",
+	         dropped.is_any ? ", oldest rows dropped" : "");
+	wt_table_add_string(table, run->processes_live ? "running" : "finished", state);
 	wt_table_add_string(table, run->path, NULL);
 }
 
@@ -211,6 +219,8 @@ static int run_runs(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_runs = {
         .name = "runs",
         .summary = "list the recorded runs, the last one at the end",
+        .example = "wavetap runs",
+        .theme = WT_THEME_KEEP,
         .options = runs_options,
         .values_bytes = sizeof(struct runs_values),
         .run = run_runs,

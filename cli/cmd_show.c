@@ -135,11 +135,17 @@ static int find_in_run(const struct wt_run_file *run, const struct wt_select *se
 
 /* ---- the command */
 
-static int print_ncu(const struct wt_show *show)
+static int print_ncu(const struct wt_run_file *run, const struct wt_show *show)
 {
 	if (show->is_collective) {
 		wt_cli_error("a collective can't be profiled like that: ncu replays it, and each "
 		             "replay waits for the other ranks");
+		return WT_EXIT_NO_DATA;
+	}
+	if (!show->ncu && wt_dropped_kept_ns(run->db) != INT64_MIN) {
+		wt_cli_error("which launch ncu would count to is not known: rows of run %s were "
+		             "dropped (WAVETAP_KEEP_ROWS)",
+		             run->info.id);
 		return WT_EXIT_NO_DATA;
 	}
 	if (!show->ncu) {
@@ -164,7 +170,7 @@ static int show_kernel(const struct show_values *values, const struct wt_select 
 	} else if (rc) {
 		wt_cli_error("%s: %s", run->info.path, rc == -EIO ? show.problem : strerror(-rc));
 	} else if (values->is_ncu) {
-		code = print_ncu(&show);
+		code = print_ncu(run, &show);
 	} else if (values->is_json) {
 		code = wt_cli_output_result(wt_show_print_json(stdout, run, &show));
 	} else {
@@ -211,7 +217,9 @@ const struct wt_command wt_cmd_show = {
         .name = "show",
         .operands = "KERNEL",
         .summary = "one kernel: configurations, limiter, times, what it could win",
-        .details = "KERNEL is the number of a row of `wavetap top`, id:N, or part of a name.\n",
+        .details = "KERNEL is the number of a row of `wavetap top`, id:N, or part of a "
+                   "name.",
+        .example = "wavetap show 1",
         .options = show_options,
         .operand_count_min = 1,
         .operand_count_max = 1,

@@ -266,14 +266,14 @@ static int run_simulate(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_simulate = {
         .name = "simulate",
         .summary = "how a grid would run: waves, makespan, idle SMs",
-        .details =
-                "Blocks start in order, each as soon as a slot is free, and take the time that\n"
-                "they are given. Shows the makespan and which SM-time is idle and why. Needs no\n"
-                "GPU and no run. Of --grid, --times and --gemm one is needed, and so are --sms\n"
-                "and --blocks-per-sm, unless --run or --block takes them from the GPU of a\n"
-                "recorded run. S, B and G may be ranges A:B[:STEP] and lists: then one\n"
-                "row each. A time may have a unit, the same for all: 70, 0.5, 100us. Without\n"
-                "--block-time a block takes 1, a tile its multiply-adds.\n",
+        .details = "Needs --sms and --blocks-per-sm (or a GPU: --run, --block), and "
+                   "--grid, --times or --gemm. S, B and G may be ranges A:B[:STEP] and "
+                   "lists: a row each.",
+        .example = "wavetap simulate --sms 132 --blocks-per-sm 2 --grid 300",
+        .minor = "block regs smem device split-k stream-k persistent workers setup share pack "
+                 "cluster gpc "
+                 "seed gantt",
+        .theme = WT_THEME_PLAN,
         .options = simulate_options,
         .values_bytes = sizeof(struct wt_sim_values),
         .run = run_simulate,

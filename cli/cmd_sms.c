@@ -448,9 +448,9 @@ static int run_sms(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_sms = {
         .name = "sms",
         .summary = "how many SMs were busy over time",
-        .details = "With samples, the share of each device's SMs that were active over time. "
-                   "Beside it,\n"
-                   "for how long kernels could occupy so many SMs, by their grids and limits.\n",
+        .details = "With samples, a map of the share of SMs that were active over time. "
+                   "Then for how long kernels could occupy so many SMs, by their grids.",
+        .example = "wavetap sms --from 100ms --to 200ms",
         .options = sms_options,
         .values_bytes = sizeof(struct sms_values),
         .run = run_sms,

@@ -23,16 +23,21 @@
 #include "cli/status_samplers.h"
 #include "cli/table.h"
 #include "cli/top_text.h"
+#include "cli/watch_options.h"
+#include "cli/watch_text.h"
 #include "schema/wt_paths.h"
 
 #define REQUEST_TIMEOUT_MS 5000
+#define WATCH_TIMEOUT_MS 1000
 #define RUNS_SHOWN 3
 
 struct status_values {
-	bool is_json;
+	bool is_json, is_watched, has_no_colour;
+	const char *interval;
 };
 
 static const struct wt_option status_options[] = {
+        WT_WATCH_OPTIONS(struct status_values, is_watched, interval, has_no_colour),
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct status_values, is_json), NULL,
          "one JSON object"},
         {0},
@@ -129,7 +134,8 @@ static const char problem_sql[] =
         " UNION ALL SELECT 'segment ' || json_extract(value, '$.segment') || ' is left alone: '"
         "  || json_extract(value, '$.reason') FROM json_each(?1, '$.refused')";
 
-static int print_processes(sqlite3 *db, const char *json, const struct wt_text_terminal *terminal)
+static int print_processes(FILE *out, sqlite3 *db, const char *json,
+                           const struct wt_text_terminal *terminal)
 {
 	sqlite3_stmt *s = query_json(db, process_sql, json);
 	struct wt_table *table = wt_table_create(process_columns, PROCESS_COLUMN_COUNT);
@@ -152,13 +158,14 @@ static int print_processes(sqlite3 *db, const char *json, const struct wt_text_t
 		}
 	}
 	if (!rc && wt_table_row_count(table))
-		rc = wt_table_print_text(table, stdout, terminal);
+		rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
 	sqlite3_finalize(s);
 	return rc;
 }
 
-static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_terminal *terminal)
+static int print_daemon(FILE *out, sqlite3 *db, const char *json,
+                        const struct wt_text_terminal *terminal)
 {
 	static const char head_sql[] =
 	        "SELECT json_extract(?1, '$.version'), json_extract(?1, '$.pid'),"
@@ -169,7 +176,7 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 	int64_t up_s;
 	int rc;
 
-	wt_phrase_init(&line, stdout, terminal);
+	wt_phrase_init(&line, out, terminal);
 	if (s && sqlite3_step(s) == SQLITE_ROW) {
 		wt_phrase_add(&line, "wavetapd %s runs", text_of(s, 0));
 		wt_phrase_add(&line, "pid %s", text_of(s, 1));
@@ -181,9 +188,9 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 		wt_phrase_end(&line);
 	}
 	sqlite3_finalize(s);
-	rc = print_processes(db, json, terminal);
+	rc = print_processes(out, db, json, terminal);
 	if (!rc)
-		rc = wt_status_samplers(db, json, terminal);
+		rc = wt_status_samplers(out, db, json, terminal);
 	s = query_json(db, problem_sql, json);
 	while (s && sqlite3_step(s) == SQLITE_ROW) {
 		wt_phrase_add(&line, "%s", text_of(s, 0));
@@ -195,13 +202,13 @@ static int print_daemon(sqlite3 *db, const char *json, const struct wt_text_term
 
 /* ---- the last runs */
 
-static void print_run(sqlite3 *db, const struct wt_db_run_file *run, const struct wt_report *report,
-                      const struct wt_text_terminal *terminal)
+static void print_run(FILE *out, sqlite3 *db, const struct wt_db_run_file *run,
+                      const struct wt_report *report, const struct wt_text_terminal *terminal)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], problem[WT_PATH_BYTES];
 	struct wt_phrase line;
 
-	wt_phrase_init(&line, stdout, terminal);
+	wt_phrase_init(&line, out, terminal);
 	wt_phrase_add(&line, "run %s", run->id);
 	if (run->name[0])
 		wt_phrase_add(&line, "%s", run->name);
@@ -215,7 +222,7 @@ static void print_run(sqlite3 *db, const struct wt_db_run_file *run, const struc
 	wt_phrase_add(&line, "%s unexplained", wt_text_count(a, report->loss.unexplained));
 	wt_cost_add(&line, &report->cost, "");
 	wt_phrase_end(&line);
-	wt_top_print_losses(stdout, terminal, report);
+	wt_top_print_losses(out, terminal, report);
 	if (wt_db_meta(db, "recording_problem", problem, sizeof(problem))) {
 		wt_phrase_add(&line, "a recording is not whole: %s", problem);
 		wt_phrase_end(&line);
@@ -244,8 +251,8 @@ static void put_run(struct wt_json *json, const struct wt_run_file *run,
 	wt_json_object_end(json);
 }
 
-/* Shows one run, to `json` if it isn't NULL. */
-static void show_run(const struct wt_db_run_file *info, struct wt_json *json,
+/* Shows one run, to `json` if it isn't NULL, else to `out`. */
+static void show_run(FILE *out, const struct wt_db_run_file *info, struct wt_json *json,
                      const struct wt_text_terminal *terminal)
 {
 	struct wt_run_file run = {.info = *info};
@@ -266,12 +273,12 @@ static void show_run(const struct wt_db_run_file *info, struct wt_json *json,
 	else if (json)
 		put_run(json, &run, &report);
 	else
-		print_run(run.db, info, &report, terminal);
+		print_run(out, run.db, info, &report, terminal);
 	wt_report_fini(&report);
 	wt_run_file_close(&run);
 }
 
-static int show_runs(const char *data_dir, struct wt_json *json,
+static int show_runs(FILE *out, const char *data_dir, struct wt_json *json,
                      const struct wt_text_terminal *terminal)
 {
 	struct wt_db_run_file *runs = NULL;
@@ -283,12 +290,12 @@ static int show_runs(const char *data_dir, struct wt_json *json,
 		return WT_EXIT_FAILED;
 	}
 	if (!json) {
-		fputc('\n', stdout);
-		wt_phrase_line(stdout, terminal, "%zu run%s in %s", count, count == 1 ? "" : "s",
+		fputc('\n', out);
+		wt_phrase_line(out, terminal, "%zu run%s in %s", count, count == 1 ? "" : "s",
 		               data_dir);
 	}
 	for (size_t i = count > RUNS_SHOWN ? count - RUNS_SHOWN : 0; i < count; i++)
-		show_run(&runs[i], json, terminal);
+		show_run(out, &runs[i], json, terminal);
 	free(runs);
 	return WT_EXIT_FINE;
 }
@@ -307,17 +314,17 @@ static const char *daemon_state(int rc)
 }
 
 /* A program that found no room for its segment could leave no reason: say it here. */
-static void print_room(const struct wt_text_terminal *terminal)
+static void print_room(FILE *out, const struct wt_text_terminal *terminal)
 {
 	char number[WT_TEXT_NUMBER_BYTES];
 	struct wt_shm_room room;
 
 	wt_shm_room_look(&room);
 	if (room.is_usable)
-		wt_phrase_line(stdout, terminal, "shared memory: %s free in %s",
+		wt_phrase_line(out, terminal, "shared memory: %s free in %s",
 		               wt_text_bytes(number, (uint64_t)room.free_bytes), room.path);
 	else
-		wt_phrase_line(stdout, terminal, "programs started now are NOT recorded: %s",
+		wt_phrase_line(out, terminal, "programs started now are NOT recorded: %s",
 		               room.problem);
 }
 
@@ -357,7 +364,7 @@ static int print_json(const char *data_dir, const char *reply, int daemon_rc)
 	printf(", \"runs\": ");
 	wt_json_init(&json, stdout, false);
 	wt_json_array_begin(&json);
-	code = show_runs(data_dir, &json, NULL);
+	code = show_runs(stdout, data_dir, &json, NULL);
 	wt_json_array_end(&json);
 	printf("}\n");
 	return code;
@@ -373,6 +380,67 @@ static bool is_object(sqlite3 *db, const char *json)
 	return is_valid;
 }
 
+/* What the daemon says into *ret_reply, malloc'd; NULL, and -errno. */
+static int ask(sqlite3 *db, const char *data_dir, int timeout_ms, char **ret_reply)
+{
+	int rc = wt_client_request(data_dir, "status", timeout_ms, ret_reply);
+
+	if (rc) {
+		*ret_reply = NULL;
+	} else if (!is_object(db, *ret_reply)) {
+		free(*ret_reply);
+		*ret_reply = NULL;
+		rc = -EBADMSG;
+	}
+	return rc;
+}
+
+/* All of it for people. An enum wt_exit. */
+static int print_text(FILE *out, const struct wt_text_terminal *terminal, const char *data_dir,
+                      sqlite3 *db, const char *reply, int daemon_rc)
+{
+	int code = WT_EXIT_FINE;
+
+	if (reply)
+		code = wt_cli_output_result(print_daemon(out, db, reply, terminal));
+	else
+		wt_phrase_line(out, terminal, "%s", daemon_state(daemon_rc));
+	print_room(out, terminal);
+	return code ? code : show_runs(out, data_dir, NULL, terminal);
+}
+
+/* The same, again and again; `arg` is the data directory. */
+static int print_again(void *arg, FILE *out, const struct wt_text_terminal *terminal)
+{
+	const char *data_dir = arg;
+	sqlite3 *db = NULL;
+	char *reply = NULL;
+	int rc;
+
+	wt_report_forget_damage();
+	if (sqlite3_open(":memory:", &db) != SQLITE_OK) {
+		sqlite3_close(db);
+		return -ENOMEM;
+	}
+	rc = ask(db, data_dir, WATCH_TIMEOUT_MS, &reply);
+	(void)print_text(out, terminal, data_dir, db, reply, rc);
+	free(reply);
+	sqlite3_close(db);
+	return 0;
+}
+
+static int watch(const struct status_values *values, char *data_dir, int64_t interval_ns)
+{
+	const struct wt_watch_text text = {.command = "status",
+	                                   .title = "wavetap status",
+	                                   .print = print_again,
+	                                   .arg = data_dir,
+	                                   .interval_ns = interval_ns,
+	                                   .has_no_colour = values->has_no_colour};
+
+	return wt_watch_text(&text);
+}
+
 static int run_status(void *opaque, int operand_count, char **operands)
 {
 	const struct status_values *values = opaque;
@@ -380,36 +448,30 @@ static int run_status(void *opaque, int operand_count, char **operands)
 	char data_dir[WT_PATH_BYTES];
 	char *reply = NULL;
 	sqlite3 *db = NULL;
+	int64_t interval_ns;
 	int code, rc;
 
 	(void)operand_count;
 	(void)operands;
+	code = wt_watch_parse("status", values->is_watched, values->interval, values->has_no_colour,
+	                      &interval_ns);
+	if (code)
+		return code;
+	if (values->is_watched && values->is_json)
+		return wt_cli_usage_error("status", "--watch is for people: not with --json");
 	if (wt_run_data_dir(data_dir))
 		return WT_EXIT_FAILED;
+	if (values->is_watched)
+		return watch(values, data_dir, interval_ns);
 	if (sqlite3_open(":memory:", &db) != SQLITE_OK) {
 		wt_cli_error("out of memory");
 		sqlite3_close(db);
 		return WT_EXIT_FAILED;
 	}
-	rc = wt_client_request(data_dir, "status", REQUEST_TIMEOUT_MS, &reply);
-	if (!rc && !is_object(db, reply)) {
-		free(reply);
-		reply = NULL;
-		rc = -EBADMSG;
-	}
+	rc = ask(db, data_dir, REQUEST_TIMEOUT_MS, &reply);
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
-	if (values->is_json) {
-		code = print_json(data_dir, reply, rc);
-	} else {
-		code = WT_EXIT_FINE;
-		if (reply)
-			code = wt_cli_output_result(print_daemon(db, reply, &terminal));
-		else
-			wt_phrase_line(stdout, &terminal, "%s", daemon_state(rc));
-		print_room(&terminal);
-		if (!code)
-			code = show_runs(data_dir, NULL, &terminal);
-	}
+	code = values->is_json ? print_json(data_dir, reply, rc)
+	                       : print_text(stdout, &terminal, data_dir, db, reply, rc);
 	free(reply);
 	sqlite3_close(db);
 	return code || rc == 0 || rc == -ECONNREFUSED ? code : WT_EXIT_FAILED;
@@ -418,6 +480,8 @@ static int run_status(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_status = {
         .name = "status",
         .summary = "the daemon, what it records now, what the last runs lost and why",
+        .example = "wavetap status",
+        .theme = WT_THEME_RECORD,
         .options = status_options,
         .values_bytes = sizeof(struct status_values),
         .run = run_status,

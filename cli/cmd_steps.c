@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/dropped.h"
 #include "cli/json_run.h"
 #include "cli/phrase.h"
 #include "cli/report_sql.h"
@@ -510,6 +511,7 @@ static int run_steps(void *opaque, int operand_count, char **operands)
 	code = wt_run_file_open(values->run, &run);
 	if (code)
 		return code;
+	wt_dropped_tell(run.db, run.info.id); /* steps count from there */
 	code = show(values, &run);
 	wt_run_file_close(&run);
 	return code;
@@ -518,10 +520,10 @@ static int run_steps(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_steps = {
         .name = "steps",
         .summary = "the steps of a loop, found from what is launched, and the slowest",
-        .details = "Steps are found from sequences of launches that come back; nothing in the\n"
-                   "program need mark them. Where it can't be told what is a step, none are found\n"
-                   "(exit code 3): then name a kernel that is launched once a step, or a range "
-                   "(NVTX).\n",
+        .details = "Found from launches that recur. Where it can't be told what is a "
+                   "step, none are found (exit code 3): then name a kernel or range that "
+                   "comes once a step.",
+        .example = "wavetap steps --slowest 3",
         .options = steps_options,
         .values_bytes = sizeof(struct steps_values),
         .run = run_steps,

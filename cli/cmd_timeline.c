@@ -460,10 +460,10 @@ static int run_timeline(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_timeline = {
         .name = "timeline",
         .summary = "the ledger by stretches of time",
-        .details =
-                "Each row is a stretch: SMs active, idle inside kernels, and without a kernel.\n"
-                "Rows sum to the ledger. In the bar: active, idle in kernels, gaps. With samples:\n"
-                "SMs active, warps, tensor pipe, DRAM and clock as measured, throttling.\n",
+        .details = "Each row is a stretch of time: SMs active, idle in kernels, no "
+                   "kernel; the rows sum to the ledger. With samples also what was "
+                   "measured.",
+        .example = "wavetap timeline --all --width 10ms",
         .options = timeline_options,
         .values_bytes = sizeof(struct timeline_values),
         .run = run_timeline,

@@ -71,7 +71,7 @@ static const struct wt_option top_options[] = {
         {"columns", 'c', WT_OPTION_TEXT, "LIST", offsetof(struct top_values, columns), NULL,
          "columns to show, with commas; \"help\" lists them"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct top_values, limit), NULL,
-         "rows to show, 0 for all (default: 20, all with --json and --csv)"},
+         "rows, 0 for all (default: 20; in JSON and CSV all)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct top_values, has_full_names), NULL,
          "whole kernel names"},
         WT_SELECT_OPTIONS(struct top_values, select),
@@ -185,12 +185,13 @@ static int top_of(const struct top_values *values, struct wt_select *select,
 	const struct wt_top_style style = {
 	        .by = query.by, .group = query.group, .columns = values->columns};
 	struct wt_report report;
-	int code = wt_select_apply(select, run);
-	int rc;
+	int code, rc;
 
+	wt_top_needs(&style, &query.gaps, &query.latency);
+	select->takes_sums = wt_report_takes_sums(run->db, &query);
+	code = wt_select_apply(select, run);
 	if (code)
 		return code;
-	wt_top_needs(&style, &query.gaps, &query.latency);
 	if ((values->is_json || values->is_csv) && query.latency == WT_REPORT_NOT_NEEDED)
 		query.latency = WT_REPORT_IF_CHEAP;
 	rc = wt_report_load(run->db, &query, &report);
@@ -284,15 +285,10 @@ static int run_top(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_top = {
         .name = "top",
         .summary = "which kernels leave SMs idle",
-        .details =
-                "Ranks the kernels of a run by the SM-time that their launches left idle: SMs\n"
-                "that never got a block (underfill), SMs that waited for a partial last wave, "
-                "and,\n"
-                "where the run has measured it, for unequal blocks (straggle), launch and drain\n"
-                "(ramp). LOST, UNDER, WAVE, STRAG and TIME are times of the whole GPU:\n"
-                "SM-time / SMs. Numbers with a ~ are the model's alone.\n"
-                "--watch shows it on the whole screen, of a run that goes on too; ? has the "
-                "keys.\n",
+        .details = "LOST, UNDER, WAVE, STRAG, RAMP and TIME are times of the whole GPU: "
+                   "SM-time by SMs. ~ marks what the model alone says.",
+        .example = "wavetap top --by tail-idle",
+        .minor = "full-names interval no-color",
         .options = top_options,
         .values_bytes = sizeof(struct top_values),
         .run = run_top,

@@ -36,7 +36,7 @@ static const struct wt_option whatif_options[] = {
         {"no-gaps", 0, WT_OPTION_FLAG, NULL, offsetof(struct whatif_values, is_without_gaps), NULL,
          "a kernel always runs; also with one of the others"},
         {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct whatif_values, limit), NULL,
-         "kernels to show, 0 for all (default: 10, all with --json and --csv)"},
+         "kernels, 0 for all (default: 10; in JSON and CSV all)"},
         {"full-names", 0, WT_OPTION_FLAG, NULL, offsetof(struct whatif_values, has_full_names),
          NULL, "whole kernel names"},
         {"json", 0, WT_OPTION_FLAG, NULL, offsetof(struct whatif_values, is_json), NULL,
@@ -459,10 +459,10 @@ static int run_whatif(void *opaque, int operand_count, char **operands)
 const struct wt_command wt_cmd_whatif = {
         .name = "whatif",
         .summary = "recorded kernels on other SMs, without gaps, or in full waves",
-        .details = "Replays what was recorded and shows how long it would have taken: bounds from\n"
-                   "the model of waves, never more than the idle SMs and gaps that were seen. A\n"
-                   "range has the closed forms of the model, and a host that waits for the GPU or\n"
-                   "does not. Kernels that no model fits stay as they were.\n",
+        .details = "Bounds on how long the recorded kernels would have taken, not a "
+                   "prediction. What no model fits stays as it was.",
+        .example = "wavetap whatif --full-waves --no-gaps",
+        .theme = WT_THEME_PLAN,
         .options = whatif_options,
         .values_bytes = sizeof(struct whatif_values),
         .run = run_whatif,

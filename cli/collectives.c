@@ -9,6 +9,7 @@
 #include "analysis/map.h"
 #include "cli/collectives.h"
 #include "cli/report_sql.h"
+#include "schema/wt_db.h"
 
 /* A configuration of a collective kernel. */
 struct config {
@@ -20,7 +21,10 @@ struct loading {
 	struct config *configs;
 	size_t config_count;
 	struct wt_map config_at, member_at;
-	bool is_one_host;
+	const char *
+	        clocks_reason; /* why times of its processes can't be set beside each other; NULL: they can */
+	const char *
+	        ranks_reason; /* why the last of those here need not have been the last; NULL: it was */
 };
 
 /* ---- reading */
@@ -114,29 +118,95 @@ static int identify(sqlite3 *db, struct loading *load)
 {
 	struct wt_collectives *collectives = load->collectives;
 	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db,
-	                           "SELECT process_id, pid, ifnull(rank, -1), (SELECT"
-	                           " count(DISTINCT hostname) FROM main.proc) FROM main.proc",
+	int rc = wt_report_prepare(db, "SELECT process_id, pid, ifnull(rank, -1) FROM main.proc",
 	                           &s);
 
 	if (rc)
 		return rc;
 	while ((rc = wt_report_step(s)) > 0) {
+		uint64_t process_id = (uint64_t)sqlite3_column_int64(s, 0);
+
 		for (size_t i = 0; i < collectives->member_count; i++) {
 			struct wt_collective_member *member = &collectives->members[i];
 
-			if (member->process_id != sqlite3_column_int64(s, 0))
+			if ((uint64_t)member->process_id != process_id)
 				continue;
 			member->pid = sqlite3_column_int64(s, 1);
 			member->rank = sqlite3_column_int64(s, 2);
 		}
-		load->is_one_host = sqlite3_column_int(s, 3) <= 1;
 	}
 	sqlite3_finalize(s);
 	return rc;
 }
 
+/* The clocks of a run of several hosts: one that was merged says how well they are aligned. */
+static void judge_clocks(sqlite3 *db, struct loading *load)
+{
+	struct wt_collectives *collectives = load->collectives;
+
+	if (wt_db_int(db, "SELECT count(DISTINCT hostname) FROM main.proc", 0) > 1)
+		load->clocks_reason =
+		        "they ran on several hosts, each with a clock of its own: wavetap "
+		        "merge aligns them";
+	if (!wt_db_has_table(db, "merge_source") ||
+	    !wt_db_int(db, "SELECT count(*) FROM main.merge_source", 0))
+		return;
+	load->clocks_reason = NULL;
+	if (wt_db_int(db, "SELECT count(*) FROM main.merge_source WHERE clock = 'as it was'", 0))
+		load->clocks_reason = "clocks were not aligned (merge --align none)";
+	if (wt_db_int(db, "SELECT count(*) FROM main.merge_source WHERE clock = 'launches'", 0))
+		load->clocks_reason = "clocks were aligned on launches, not on collectives";
+	collectives->clocks_error_ns =
+	        2 * wt_db_int(db, "SELECT max(error_ns) FROM main.merge_source", 0);
+}
+
+/* Ranks that are not in the run may have come last. */
+static void judge_ranks(sqlite3 *db, struct loading *load)
+{
+	int64_t size = wt_db_int(db, "SELECT max(world_size) FROM main.proc", 0);
+	int64_t ranks = wt_db_int(db,
+	                          "SELECT count(DISTINCT rank) FROM main.proc WHERE"
+	                          " kernels_stored > 0 AND rank >= 0 AND rank < world_size",
+	                          0);
+
+	if (size > 1 && ranks > 0 && ranks < size)
+		load->ranks_reason =
+		        "not all ranks of the job are in the run: the last to come may be "
+		        "one of the others (wavetap merge)";
+}
+
+/* Lateness within what clocks of several hosts may be off is nobody's. Waits are by collective. */
+static void forgive(struct wt_collectives *collectives)
+{
+	struct wt_waits *found = &collectives->found;
+
+	if (found->error_ns >= collectives->clocks_error_ns)
+		return;
+	found->error_ns = collectives->clocks_error_ns;
+	for (size_t i = 0, first = 0; i < collectives->count; i++) {
+		struct wt_wait *wait = &collectives->waits[i];
+
+		if (wait->kernel_id != collectives->waits[first].kernel_id ||
+		    wait->ordinal != collectives->waits[first].ordinal)
+			first = i;
+		/* The first of them started first: it waited longest. */
+		if (wait->late_member != WT_WAITS_NOBODY &&
+		    collectives->waits[first].wait_until_ns - collectives->waits[first].start_ns <=
+		            found->error_ns)
+			wait->late_member = WT_WAITS_NOBODY;
+	}
+}
+
 /* ---- sums */
+
+/* Of one that was judged: from when the last had come on. They lie one collective after the other, by start. */
+static int64_t transfer_ns(const struct wt_collectives *collectives, size_t at)
+{
+	const struct wt_wait *first = &collectives->waits[at - at % collectives->member_count];
+	int64_t last_ns = first[collectives->member_count - 1].start_ns;
+
+	return first->wait_until_ns == last_ns ? collectives->waits[at].end_ns - last_ns : 0;
+}
 
 /* Of waits the part from `from_ns` on, where the window begins. */
 static void sum_up(struct wt_collectives *collectives, int64_t from_ns)
@@ -150,6 +220,8 @@ static void sum_up(struct wt_collectives *collectives, int64_t from_ns)
 		struct wt_collective_member *late;
 
 		wt_report_add(&collectives->members[wait->member].waited_ns, ns);
+		wt_report_add(&collectives->members[wait->member].transfer_ns,
+		              transfer_ns(collectives, i));
 		if (wait->late_member == WT_WAITS_NOBODY)
 			continue;
 		late = &collectives->members[wait->late_member];
@@ -175,11 +247,18 @@ int wt_collectives_load(sqlite3 *db, const struct wt_ledger *ledger,
 		rc = wt_waits_find(collectives->waits, collectives->count,
 		                   (uint32_t)collectives->member_count, ledger->start_ns,
 		                   ledger->end_ns, 2 * ledger->clock_error_ns, &collectives->found);
-	if (!rc && collectives->member_count > 1 && !load.is_one_host)
-		collectives->found.reason =
-		        "they ran on several hosts, each with a clock of its own";
-	if (!rc && !collectives->found.reason)
+	if (!rc && collectives->member_count > 1) {
+		judge_clocks(db, &load);
+		judge_ranks(db, &load);
+		if (load.clocks_reason)
+			collectives->found.reason = load.clocks_reason;
+		else if (load.ranks_reason && !collectives->found.reason)
+			collectives->found.reason = load.ranks_reason;
+	}
+	if (!rc && !collectives->found.reason) {
+		forgive(collectives);
 		sum_up(collectives, ledger->start_ns);
+	}
 	free(load.configs);
 	wt_map_fini(&load.config_at);
 	wt_map_fini(&load.member_at);

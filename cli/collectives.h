@@ -19,11 +19,14 @@ struct wt_collective_member {
 	int64_t process_id, device_id;
 	int64_t pid, rank; /* -1: not given */
 	int64_t waited_ns;
+	int64_t transfer_ns; /* from when the last had come on: the rest of its time in them */
 	int64_t late_ns; /* all that the others waited for it */
 	int64_t last; /* collectives for which it came late */
 };
 
+/* Of a run that was merged: how well its clocks are aligned. Of hosts that are not, nothing is. */
 struct wt_collectives {
+	int64_t clocks_error_ns; /* of two runs of it at most; 0: one clock */
 	struct wt_wait *waits; /* wt_wait.member: index in members */
 	size_t count;
 	struct wt_collective_member *members;

@@ -215,7 +215,7 @@ static const struct wt_option *find_long(const struct wt_command *command, const
 	const struct wt_option *found = NULL;
 
 	for (const struct wt_option *o = command->options; o->name && length; o++) {
-		if (strncmp(o->name, name, length) != 0)
+		if (!o->help || strncmp(o->name, name, length) != 0)
 			continue;
 		if (!o->name[length])
 			return o;
@@ -292,6 +292,18 @@ static void keep_up_to_comma(struct wanted *wanted)
 	wanted->typed = comma + 1;
 }
 
+/* "any:" before the name of a range stays. */
+static void keep_any(struct wanted *wanted)
+{
+	char *kept = NULL;
+
+	if (strncmp(wanted->typed, "any:", 4) != 0 || asprintf(&kept, "%sany:", wanted->kept) < 0)
+		return;
+	free(wanted->kept);
+	wanted->kept = kept;
+	wanted->typed += 4;
+}
+
 /* "auto" and "off" of "auto|off|T": words in small letters stand for themselves. */
 static void offer_alternatives(struct wanted *wanted, const char *argument)
 {
@@ -310,10 +322,13 @@ static void offer_value(struct wanted *wanted, const struct wt_option *option, c
 		const char *name;
 		enum of_run what;
 	} of_run[] = {{"kernel", OF_NAME_HEADS},
+	              {"step-marker", OF_RANGES},
 	              {"step-marker", OF_NAME_HEADS},
 	              {"range", OF_RANGES},
 	              {"device", OF_DEVICES}};
 
+	if (!strcmp(option->name, "range"))
+		keep_any(wanted);
 	for (size_t i = 0; i < sizeof(of_run) / sizeof(of_run[0]); i++)
 		if (!strcmp(option->name, of_run[i].name))
 			offer_of_run(wanted, run, of_run[i].what);

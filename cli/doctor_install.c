@@ -273,6 +273,7 @@ static void check_settings(struct wt_doctor *doctor)
 	const char *all = getenv("WAVETAP"), *spawn = getenv("WAVETAP_SPAWN");
 	const char *nvtx = getenv("WAVETAP_NVTX");
 	const char *sample = getenv("WAVETAP_SAMPLE"), *profile = getenv("WAVETAP_PROFILE");
+	const char *keep_rows = getenv("WAVETAP_KEEP_ROWS");
 	const char *keep = getenv("WAVETAP_KEEP"), *bytes = getenv("WAVETAP_SHM_BYTES");
 	struct wt_keep limits = WT_KEEP_ALL;
 	uint32_t launches;
@@ -294,6 +295,9 @@ static void check_settings(struct wt_doctor *doctor)
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_KEEP",
 		              "a number of runs, a size or an age: 20,2GiB,30d",
 		              "%s; every run is kept", error);
+	if (keep_rows && wt_keep_rows_parse(keep_rows, &limits, error))
+		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_KEEP_ROWS", WT_KEEP_ROWS_FORM,
+		              "%s; it will be " WT_KEEP_ROWS_DEFAULT, error);
 	if (sample && wt_sampling_parse(sample, &interval_ns))
 		wt_doctor_add(doctor, WT_DOCTOR_WARN, GROUP, "WAVETAP_SAMPLE", WT_SAMPLING_FORM,
 		              "WAVETAP_SAMPLE=%s makes no sense: SM activity is not measured",

@@ -3,6 +3,8 @@
  */
 #include "cli/json_run.h"
 
+#include "cli/dropped.h"
+
 void wt_json_put_run(struct wt_json *json, const struct wt_run_file *run)
 {
 	wt_json_key(json, "schema");
@@ -19,6 +21,7 @@ void wt_json_put_run(struct wt_json *json, const struct wt_run_file *run)
 	wt_json_string(json, run->info.hostname);
 	wt_json_key(json, "created_ns");
 	wt_json_int(json, run->info.created_ns);
+	wt_dropped_put_json(json, run->db);
 	wt_json_object_end(json);
 }
 

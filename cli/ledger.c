@@ -170,6 +170,9 @@ static int sweep_rows(struct wt_ledger_loading *load, sqlite3_stmt *s, struct wt
 	while ((rc = wt_report_step(s)) > 0) {
 		uint32_t at;
 
+		if (!load->rows_read)
+			wt_progress_start(&load->progress);
+		wt_progress_set(&load->progress, ++load->rows_read);
 		read_kernel_row(s, load->facts, row);
 		at = wt_map_get(&load->kernel_at, (uint64_t)row->kernel_id);
 		if (at == WT_MAP_NONE) {
@@ -389,14 +392,20 @@ static int load_window(struct wt_ledger_loading *load, const struct wt_select *s
 /* From all rows. */
 static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 {
-	int rc = load_clock_error(load);
+	int rc;
 
+	wt_progress_begin(&load->progress, "reading", "kernels",
+	                  wt_db_int(load->db, "SELECT total(launches) FROM main.config_stat", 0));
+	rc = load_clock_error(load);
+	wt_progress_set(&load->progress,
+	                0); /* that took its time, and so will the sorting of rows */
 	if (!rc)
 		rc = load_kernels(load);
 	if (!rc)
 		rc = wt_ledger_make_buckets(load->ledger, bucket_ns);
 	if (!rc)
 		rc = wt_facts_load(load->db, load->ledger->clock_error_ns, &load->facts);
+	wt_progress_set(&load->progress, 0);
 	if (!rc && load->observer && load->observer->begin)
 		rc = load->observer->begin(load->observer->arg, load->db, load->ledger);
 	for (size_t i = 0; !rc && i < load->ledger->device_count; i++) {
@@ -410,6 +419,7 @@ static int load_rows(struct wt_ledger_loading *load, int64_t bucket_ns)
 		device->wall_ns = load->ledger->end_ns - load->ledger->start_ns;
 		device->total_sm_ns = device->wall_ns * device->sms;
 	}
+	wt_progress_end(&load->progress);
 	return rc;
 }
 

@@ -139,6 +139,8 @@ int wt_ledger_load_devices(sqlite3 *db, const struct wt_select *select, struct w
 int wt_ledger_load_summed(sqlite3 *db, const struct wt_select *select, struct wt_ledger *ledger);
 
 /* The sums themselves, if they can be used: 1, and the caller frees them; 0 or -errno. */
+/* Of a run of which rows were dropped: are there sums of all of it? */
+bool wt_ledger_has_sums(sqlite3 *db);
 int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
                         struct wt_ledger_sums **ret_sums);
 

@@ -6,8 +6,9 @@
 
 #include "analysis/map.h"
 #include "cli/ledger.h"
-#include "daemon/ledger_gaps.h"
 #include "cli/measured.h"
+#include "cli/progress.h"
+#include "daemon/ledger_gaps.h"
 
 /* A configuration that the sweep met. */
 struct wt_ledger_config {
@@ -23,6 +24,8 @@ struct wt_ledger_loading {
 	struct wt_ledger *ledger;
 	const struct wt_ledger_observer *observer; /* NULL: nobody */
 	struct wt_facts *facts;
+	struct wt_progress progress;
+	int64_t rows_read;
 	bool *is_collective; /* of ledger->kernels */
 	struct wt_map kernel_at; /* kernel_id -> index in ledger->kernels */
 	struct wt_measured measured;

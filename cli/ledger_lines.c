@@ -194,12 +194,11 @@ void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
 	wt_top_print_apart(&line, ledger->steps);
 }
 
-void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
-                            const struct wt_ledger *ledger, const struct wt_report *losses)
+void wt_ledger_say_losses(struct wt_phrase *line, const struct wt_ledger *ledger,
+                          const struct wt_report *losses)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 	int64_t kernels = 0, refused = 0, lost = wt_report_kernels_lost(&losses->loss);
-	struct wt_phrase line;
 
 	for (size_t i = 0; i < ledger->device_count; i++) {
 		kernels += ledger->devices[i].kernels;
@@ -207,22 +206,30 @@ void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 	}
 	if (ledger->select) /* when something was lost is not known */
 		kernels = ledger->select->run_launches;
-	wt_phrase_init(&line, out, terminal);
-	wt_phrase_add(&line, ". not knowable");
-	wt_phrase_add(&line, "clocks of CPU and GPU taken to agree within %s",
+	wt_phrase_add(line, "clocks of CPU and GPU taken to agree within %s",
 	              wt_text_ns(a, ledger->clock_error_ns));
-	wt_phrase_add(&line, "lost %s of %s kernels%s%s", wt_text_count(a, lost),
+	wt_phrase_add(line, "lost %s of %s kernels%s%s", wt_text_count(a, lost),
 	              wt_text_count(b, kernels + lost), ledger->select ? " in the whole run" : "",
 	              lost || losses->loss.graph_launches_unobserved ? ": gaps may hold their time"
 	                                                             : "");
 	if (refused)
-		wt_phrase_add(&line, "%s kernels with impossible times or SMs left out",
+		wt_phrase_add(line, "%s kernels with impossible times or SMs left out",
 		              wt_text_count(a, refused));
 	if (ledger->kernels_without_sms)
-		wt_phrase_add(&line, "%s kernels on devices with an unknown number of SMs left out",
+		wt_phrase_add(line, "%s kernels on devices with an unknown number of SMs left out",
 		              wt_text_count(a, ledger->kernels_without_sms));
-	wt_cost_add(&line, &losses->cost, ledger->select ? " in the whole run" : "");
-	wt_phrase_end(&line);
+	wt_cost_add(line, &losses->cost, ledger->select ? " in the whole run" : "");
+	wt_phrase_end(line);
+}
+
+void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
+                            const struct wt_ledger *ledger, const struct wt_report *losses)
+{
+	struct wt_phrase line;
+
+	wt_phrase_init(&line, out, terminal);
+	wt_phrase_add(&line, ". not knowable");
+	wt_ledger_say_losses(&line, ledger, losses);
 	wt_top_print_losses(out, terminal, losses);
 }
 
@@ -292,6 +299,8 @@ static int open_view(const char *spec, struct wt_select *select, enum extent ext
 	if (code)
 		return code;
 	view->is_open = true;
+	select->takes_sums =
+	        extent == DEVICES_ALONE && !observer && wt_ledger_has_sums(view->run.db);
 	code = wt_select_apply_devices(select, &view->run);
 	if (code)
 		return code;

@@ -70,6 +70,10 @@ void wt_ledger_print_run(FILE *out, const struct wt_text_terminal *terminal,
 void wt_ledger_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                             const struct wt_ledger *ledger, const struct wt_report *losses);
 
+/* Its line, without the losses one by one. */
+void wt_ledger_say_losses(struct wt_phrase *line, const struct wt_ledger *ledger,
+                          const struct wt_report *losses);
+
 /* Members of the envelope up to `loss` and `incomplete`. */
 void wt_ledger_json_head(struct wt_json *json, const struct wt_run_file *run,
                          const struct wt_ledger *ledger, const struct wt_report *losses);

@@ -10,6 +10,7 @@
 
 #include "analysis/collective.h"
 #include "analysis/measure.h"
+#include "cli/dropped.h"
 #include "cli/ledger_impl.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
@@ -234,6 +235,16 @@ int wt_ledger_load_sums(sqlite3 *db, const struct wt_select *select,
 	if (rc < 0)
 		return rc;
 	return is_forced ? -ENODATA : 0;
+}
+
+bool wt_ledger_has_sums(sqlite3 *db)
+{
+	struct wt_ledger_sums *sums = NULL;
+	bool is_there =
+	        wt_dropped_kept_ns(db) != INT64_MIN && wt_ledger_load_sums(db, NULL, &sums) > 0;
+
+	wt_ledger_sums_free(sums);
+	return is_there;
 }
 
 int wt_ledger_sum_whole(struct wt_ledger_loading *load)

@@ -4,6 +4,7 @@ wavetap_SOURCES = \
 	cli/anonymise.c cli/anonymise.h \
 	cli/wavetap.c cli/cli.h \
 	cli/options.c cli/options.h \
+	cli/help.c cli/help.h \
 	cli/busy.c cli/busy.h \
 	cli/bounds.h cli/check.c cli/check.h cli/check_chunks.c cli/check_ledger.c cli/check_measured.c cli/check_rows.c cli/check_samples.c cli/check_sql.c \
 	cli/client.c cli/client.h \
@@ -13,6 +14,7 @@ wavetap_SOURCES = \
 	cli/gap_calls.c cli/gap_calls.h cli/gap_calls_table.c cli/gap_calls_table.h \
 	cli/expand_rows.c cli/expand_rows.h \
 	cli/copy_names.c cli/copy_names.h \
+	cli/dropped.c cli/dropped.h \
 	cli/diagnose.c cli/diagnose.h cli/diagnose_impl.h \
 	cli/diagnose_active.c cli/diagnose_chain.c cli/diagnose_comm.c cli/diagnose_copies.c \
 	cli/diagnose_gaps.c cli/diagnose_gaps.h \
@@ -21,6 +23,8 @@ wavetap_SOURCES = \
 	cli/ledger.c cli/ledger.h cli/ledger_measure.c cli/ledger_whole.c cli/measured.c cli/measured.h cli/report_measured.c cli/report_measured.h \
 	cli/ledger_buckets.c cli/ledger_gap.c cli/ledger_impl.h \
 	cli/ledger_lines.c cli/ledger_lines.h \
+	cli/cmd_sweep.c cli/sweep.h cli/sweep_html.c cli/sweep_run.c \
+	cli/cmd_merge.c cli/merge.h cli/merge_align.c cli/merge_copy.c cli/merge_source.c \
 	cli/gpu_state.c cli/gpu_state.h \
 	cli/out_file.c cli/out_file.h \
 	cli/phases.c cli/phases.h \
@@ -103,7 +107,7 @@ wavetap_SOURCES = \
 	cli/cmd_top.c \
 	cli/cmd_whatif.c cli/whatif.c cli/whatif.h \
 	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
-	cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
+	cli/watch_text.c cli/watch_text.h cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
 if WT_NCURSES
 wavetap_SOURCES += cli/screen.c
 else
@@ -151,6 +155,11 @@ tests_unit_read_trace_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_unit_read_trace_LDADD = $(SQLITE_LIBS)
 TESTS += tests/unit/test_trace.sh tests/unit/test_metrics.sh
 EXTRA_DIST += tests/unit/test_trace.sh tests/unit/test_metrics.sh
+# HTML reports.
+check_PROGRAMS += tests/unit/html_check tests/unit/test_sha256
+TESTS += tests/unit/test_sha256
+tests_unit_html_check_SOURCES = tests/unit/html_check.c
+tests_unit_test_sha256_SOURCES = tests/unit/test_sha256.c cli/html/sha256.c cli/html/sha256.h tests/tap.h
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c
@@ -163,8 +172,8 @@ tests_unit_test_busy_SOURCES = tests/unit/test_busy.c tests/tap.h cli/busy.c cli
 
 check_PROGRAMS += tests/unit/wide_lines
 tests_unit_wide_lines_SOURCES = tests/unit/wide_lines.c
-TESTS += tests/unit/test_width.sh tests/unit/test_completion.sh
-EXTRA_DIST += tests/unit/test_width.sh tests/unit/test_completion.sh
+TESTS += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
+EXTRA_DIST += tests/unit/test_story.sh tests/unit/test_width.sh tests/unit/test_completion.sh
 
 TESTS += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh tests/unit/test_busy
 EXTRA_DIST += tests/unit/test_cli.sh tests/unit/test_diagnose.sh tests/unit/test_ledger.sh tests/unit/test_measured.sh tests/unit/test_show.sh tests/unit/test_select.sh tests/unit/test_latest.sh tests/unit/test_top_keys.sh tests/unit/test_ranks.sh
@@ -180,7 +189,11 @@ TESTS += tests/unit/test_measured_readers.sh
 EXTRA_DIST += tests/unit/test_measured_readers.sh tests/unit/measured.sql
 TESTS += tests/unit/test_steps_cli.sh
 EXTRA_DIST += tests/unit/test_steps_cli.sh
-TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
-EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh
+TESTS += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+EXTRA_DIST += tests/unit/test_whatif_cli.sh tests/unit/test_man.sh tests/unit/test_tutorial.sh
+TESTS += tests/unit/test_watch_screen.sh
+EXTRA_DIST += tests/unit/test_watch_screen.sh
 TESTS += tests/unit/test_exchange.sh
 EXTRA_DIST += tests/unit/test_exchange.sh
+TESTS += tests/unit/test_merge.sh
+EXTRA_DIST += tests/unit/test_merge.sh

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/help.h"
 #include "cli/options.h"
-#include "cli/text.h"
-#include "cli/wrap.h"
 
 static int count_choices(const struct wt_choice *choices)
 {
@@ -107,6 +106,29 @@ static int store(const struct wt_command *command, const struct wt_option *optio
 	return -1;
 }
 
+/* NULL for those that are taken only to say why not. */
+static const char *option_name(const void *options, size_t index)
+{
+	const struct wt_option *option = (const struct wt_option *)options + index;
+
+	return option->help ? option->name : NULL;
+}
+
+static void tell_unknown(const struct wt_command *command, const char *name, size_t length)
+{
+	const char *nearest;
+	size_t count = 0;
+
+	while (command->options[count].name)
+		count++;
+	nearest = wt_help_nearest(name, length, count, option_name, command->options);
+	if (nearest)
+		wt_cli_usage_error(command->name, "unknown option --%.*s: did you mean --%s?",
+		                   (int)length, name, nearest);
+	else
+		wt_cli_usage_error(command->name, "unknown option --%.*s", (int)length, name);
+}
+
 /* The option with that long name, whole or an unambiguous beginning; NULL after a message. */
 static const struct wt_option *find_long(const struct wt_command *command, const char *name,
                                          size_t length)
@@ -118,15 +140,17 @@ static const struct wt_option *find_long(const struct wt_command *command, const
 			continue;
 		if (!o->name[length])
 			return o;
-		if (found) {
+		/* One that is taken only to say why not stands behind those that are offered. */
+		if (found && found->help && o->help) {
 			wt_cli_usage_error(command->name, "--%.*s could be --%s or --%s",
 			                   (int)length, name, found->name, o->name);
 			return NULL;
 		}
-		found = o;
+		if (!found || !found->help)
+			found = o;
 	}
 	if (!found)
-		wt_cli_usage_error(command->name, "unknown option --%.*s", (int)length, name);
+		tell_unknown(command, name, length);
 	return found;
 }
 
@@ -240,94 +264,4 @@ int wt_options_parse(const struct wt_command *command, int argc, char **argv, vo
 		argv[count++] = argv[at++];
 	argv[count] = NULL; /* argv[argc] is there: for exec */
 	return check_operands(command, count, argv);
-}
-
-/* ---- help */
-
-#define HELP_WIDTH 80
-#define HELP_COLUMN 26
-#define CHOICE_COLUMN 8
-
-/* `left` from column `indent` on, what it means from `column` on. */
-static void print_entry(int indent, const char *left, size_t column, const char *help,
-                        const struct wt_text_terminal *terminal)
-{
-	char text[100];
-
-	snprintf(text, sizeof(text), "%*s%s", indent, "", left);
-	wt_wrap_beside(stdout, text, help, column, terminal);
-}
-
-static void print_option(const struct wt_option *option, const struct wt_text_terminal *terminal)
-{
-	char left[80];
-	char letter[8] = "    ";
-
-	if (option->letter)
-		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
-	snprintf(left, sizeof(left), "%s--%s%s%s", letter, option->name,
-	         option->argument ? " " : "", option->argument ? option->argument : "");
-	print_entry(2, left, HELP_COLUMN, option->help, terminal);
-	if (option->type != WT_OPTION_CHOICE)
-		return;
-	for (const struct wt_choice *c = option->choices; c->word; c++)
-		if (!c->is_missing)
-			print_entry(CHOICE_COLUMN, c->word, CHOICE_COLUMN + 11, c->help, terminal);
-}
-
-/* Paragraphs: their lines are those of the source, not of the terminal. */
-static void print_paragraphs(const char *text, const struct wt_text_terminal *terminal)
-{
-	while (*text) {
-		const char *end = strstr(text, "\n\n");
-		size_t length = end ? (size_t)(end - text) : strlen(text);
-		char *paragraph = strndup(text, length);
-
-		for (char *c = paragraph; c && *c; c++)
-			if (*c == '\n')
-				*c = ' ';
-		fputc('\n', stdout);
-		if (paragraph)
-			wt_wrap_print(stdout, paragraph, 0, terminal);
-		free(paragraph);
-		text += end ? length + 2 : length;
-	}
-}
-
-void wt_options_print_help(const struct wt_command *command)
-{
-	bool has_options = command->options->name != NULL;
-	struct wt_text_terminal terminal;
-	char usage[200];
-
-	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
-	if (!terminal.width_columns || terminal.width_columns > HELP_WIDTH)
-		terminal.width_columns = HELP_WIDTH;
-	snprintf(usage, sizeof(usage), "usage: wavetap %s%s%s%s", command->name,
-	         has_options ? " [OPTION]..." : "", command->operands ? " " : "",
-	         command->operands ? command->operands : "");
-	wt_wrap_print(stdout, usage, 0, &terminal);
-	fputc('\n', stdout);
-	wt_wrap_print(stdout, command->summary, 0, &terminal);
-	if (command->details)
-		print_paragraphs(command->details, &terminal);
-	printf("\noptions:\n");
-	for (const struct wt_option *o = command->options; o->name; o++)
-		if (o->help)
-			print_option(o, &terminal);
-	print_entry(2, "-h, --help", HELP_COLUMN, "this help", &terminal);
-	if (strcmp(command->name, "help") != 0) /* made from one source: scripts/man-pages.sh */
-		printf("\nmore: man wavetap-%s\n", command->name);
-}
-
-void wt_options_print_list(const struct wt_command *command)
-{
-	for (const struct wt_option *o = command->options; o->name; o++) {
-		if (!o->help)
-			continue;
-		printf("--%s\n", o->name);
-		if (o->letter)
-			printf("-%c\n", o->letter);
-	}
-	printf("--help\n-h\n");
 }

@@ -60,10 +60,4 @@ struct wt_option {
 int wt_options_parse(const struct wt_command *command, int argc, char **argv, void *values,
                      int *ret_is_help);
 
-/* Help of one command on stdout, within the terminal's width, 80 columns at most. */
-void wt_options_print_help(const struct wt_command *command);
-
-/* The words that completion offers after `command`: one a line. */
-void wt_options_print_list(const struct wt_command *command);
-
 #endif /* WT_CLI_OPTIONS_H */

@@ -49,6 +49,22 @@ static void add_words(struct wt_phrase *line, char *words, unsigned indent_colum
 	}
 }
 
+/* As it is: behind what there is, or in a line of its own. */
+static void put_whole(struct wt_phrase *line, const char *safe, size_t width, size_t gap)
+{
+	size_t limit = line->terminal.width_columns;
+
+	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
+		fprintf(line->out, "\n%*s", (int)line->indent_columns, "");
+		line->used_columns = line->indent_columns;
+	} else {
+		fprintf(line->out, "%*s", (int)gap, "");
+		line->used_columns += gap;
+	}
+	fputs(safe, line->out);
+	line->used_columns += width;
+}
+
 /* A whole one, or its words if no line has room for it. */
 static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
 {
@@ -61,15 +77,7 @@ static void add_whole(struct wt_phrase *line, char *safe, size_t gap)
 		add_words(line, safe, line->indent_columns);
 		return;
 	}
-	if (line->used_columns && limit && line->used_columns + gap + width > limit) {
-		fprintf(line->out, "\n%*s", (int)line->indent_columns, "");
-		line->used_columns = line->indent_columns;
-	} else {
-		fprintf(line->out, "%*s", (int)gap, "");
-		line->used_columns += gap;
-	}
-	fputs(safe, line->out);
-	line->used_columns += width;
+	put_whole(line, safe, width, gap);
 }
 
 static void add_behind(struct wt_phrase *line, size_t gap, const char *format, va_list ap)
@@ -109,6 +117,19 @@ void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char
 	va_end(ap);
 	if (safe)
 		add_words(line, safe, indent_columns);
+	free(safe);
+}
+
+void wt_phrase_command(struct wt_phrase *line, const char *format, ...)
+{
+	char *safe;
+	va_list ap;
+
+	va_start(ap, format);
+	safe = make_text(line, format, ap);
+	va_end(ap);
+	if (safe)
+		put_whole(line, safe, wt_text_width(safe), line->used_columns ? 2 : 0);
 	free(safe);
 }
 

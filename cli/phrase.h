@@ -32,6 +32,12 @@ void wt_phrase_item(struct wt_phrase *line, const char *format, ...)
  */
 void wt_phrase_words(struct wt_phrase *line, unsigned indent_columns, const char *format, ...)
         __attribute__((format(printf, 3, 4)));
+/*
+ * Something to be copied, as "next: wavetap top": never broken. What has no room in any line gets one that is
+ * longer than the terminal, for itself.
+ */
+void wt_phrase_command(struct wt_phrase *line, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 void wt_phrase_end(struct wt_phrase *line);
 /* A whole line of prose, which goes on indented by two columns. */
 void wt_phrase_line(FILE *out, const struct wt_text_terminal *terminal, const char *format, ...)

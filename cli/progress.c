@@ -13,9 +13,12 @@
 #define SECOND_NS INT64_C(1000000000)
 #define DELAY_NS SECOND_NS
 #define INTERVAL_NS (SECOND_NS / 5)
+#define RATE_AFTER_NS (SECOND_NS / 2) /* of less a rate says nothing */
 
 /* What stands on the terminal, so that messages can take it away. */
 static struct wt_progress *shown;
+static const struct wt_progress *current; /* begun and not ended, on a terminal; compared alone */
+static bool is_forbidden;
 
 static int64_t clock_now_ns(void)
 {
@@ -53,20 +56,38 @@ static void put_left(char *text, size_t text_bytes, double left_s)
 		text[0] = '\0';
 }
 
+/* ", 122 k/s": steadier than what is left. */
+static void put_rate(char *text, size_t text_bytes, const struct wt_progress *progress,
+                     int64_t elapsed_ns)
+{
+	bool is_uneven = !strcmp(progress->unit, "checks") || !strcmp(progress->unit, "files");
+	double rate = elapsed_ns > 0 ? (double)progress->done * 1e9 / (double)elapsed_ns : 0;
+	char number[WT_TEXT_NUMBER_BYTES];
+
+	text[0] = '\0';
+	if (is_uneven || elapsed_ns < RATE_AFTER_NS || rate < 1 || rate > 1e15)
+		return;
+	put_count(number, progress->unit, (int64_t)rate);
+	snprintf(text, text_bytes, ", %s/s", number);
+}
+
 void wt_progress_format(const struct wt_progress *progress, int64_t elapsed_ns,
                         char text[WT_PROGRESS_BYTES])
 {
 	char done[WT_TEXT_NUMBER_BYTES], total[WT_TEXT_NUMBER_BYTES], left[48] = "";
+	char rate[WT_TEXT_NUMBER_BYTES + 8];
 	const char *unit = progress->unit;
 	const char *gap = strcmp(unit, "bytes") ? " " : ""; /* KiB says what they are */
 	int64_t at = progress->done;
 
 	if (!*gap)
 		unit = "";
+	put_rate(rate, sizeof(rate), progress, elapsed_ns);
 	/* A total that was passed was wrong. */
 	if (progress->total <= 0 || at > progress->total) {
 		put_count(done, progress->unit, at);
-		snprintf(text, WT_PROGRESS_BYTES, "%s %s%s%s", progress->what, done, gap, unit);
+		snprintf(text, WT_PROGRESS_BYTES, "%s %s%s%s%s", progress->what, done, gap, unit,
+		         rate);
 		return;
 	}
 	put_count(done, progress->unit, at);
@@ -75,8 +96,9 @@ void wt_progress_format(const struct wt_progress *progress, int64_t elapsed_ns,
 		put_left(left, sizeof(left),
 		         (double)elapsed_ns / 1e9 * (double)(progress->total - at) / (double)at);
 	/* Cut off, not rounded: 100% is when it is done. */
-	snprintf(text, WT_PROGRESS_BYTES, "%s %d%% %s of %s%s%s%s", progress->what,
-	         (int)((double)at * 100 / (double)progress->total), done, total, gap, unit, left);
+	snprintf(text, WT_PROGRESS_BYTES, "%s %d%% %s of %s%s%s%s%s", progress->what,
+	         (int)((double)at * 100 / (double)progress->total), done, total, gap, unit, rate,
+	         left);
 }
 
 /* In the background a line would land in the middle of somebody else's. */
@@ -135,7 +157,9 @@ void wt_progress_begin_on(struct wt_progress *progress, int fd, int64_t delay_ns
 {
 	progress->done = 0;
 	progress->shown_columns = 0;
-	progress->fd = is_wanted_on(fd) ? fd : -1;
+	progress->fd = !is_forbidden && !current && is_wanted_on(fd) ? fd : -1;
+	if (progress->fd >= 0)
+		current = progress;
 	progress->started_ns = clock_now_ns();
 	progress->next_ns = progress->started_ns + delay_ns;
 }
@@ -159,11 +183,24 @@ void wt_progress_set(struct wt_progress *progress, int64_t done)
 		draw(progress, now_ns);
 }
 
+void wt_progress_start(struct wt_progress *progress)
+{
+	progress->started_ns = clock_now_ns();
+}
+
 void wt_progress_end(struct wt_progress *progress)
 {
 	if (progress->fd >= 0)
 		wipe(progress);
 	progress->fd = -1;
+	if (current == progress)
+		current = NULL;
+}
+
+void wt_progress_forbid(void)
+{
+	wt_progress_hide();
+	is_forbidden = true;
 }
 
 void wt_progress_hide(void)

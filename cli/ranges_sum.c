@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/interval.h"
+#include "cli/dropped.h"
 #include "cli/ranges_sum.h"
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
@@ -166,6 +167,17 @@ static int load_counts(sqlite3 *db, struct wt_range_sums *sums)
 	return rc < 0 ? rc : 0;
 }
 
+/* Of ranges that began earlier kernels may have been dropped: their time would read as a gap. */
+static void forget_dropped(struct wt_run_ranges *ranges, int64_t kept_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ranges->count; i++)
+		if (ranges->ranges[i].start_ns >= kept_ns)
+			ranges->ranges[kept++] = ranges->ranges[i];
+	ranges->count = kept;
+}
+
 int wt_range_sums_load(sqlite3 *db, bool is_any_thread, struct wt_range_sums *sums)
 {
 	int rc;
@@ -174,6 +186,7 @@ int wt_range_sums_load(sqlite3 *db, bool is_any_thread, struct wt_range_sums *su
 	rc = wt_run_ranges_load(db, NULL, &sums->ranges);
 	if (rc || !wt_run_has_ranges(db))
 		return rc;
+	forget_dropped(&sums->ranges, wt_dropped_kept_ns(db));
 	rc = load_counts(db, sums);
 	if (!rc)
 		rc = wt_run_ranges_load_kernels(db, false, &sums->ranges);

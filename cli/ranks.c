@@ -29,6 +29,7 @@ static struct wt_rank_row *row_of(struct wt_ranks *ranks, int64_t process_id,
 	row->sms = device->sms;
 	row->pid = row->rank = row->local_rank = row->world_size = -1;
 	row->wait_ns = row->wait_exposed_ns = row->late_ns = row->late_kernel_id = -1;
+	row->transfer_ns = -1;
 	row->late.cause = -1;
 	return row;
 }
@@ -240,6 +241,7 @@ static int find_waits(struct wt_ranks *ranks, sqlite3 *db)
 		if (at == SIZE_MAX)
 			continue;
 		row->wait_ns = collectives->members[at].waited_ns;
+		row->transfer_ns = collectives->members[at].transfer_ns;
 		row->late_ns = collectives->members[at].late_ns;
 		rc = wait_exposed(ranks, row, (uint32_t)at);
 	}

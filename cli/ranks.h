@@ -58,6 +58,7 @@ struct wt_rank_row {
 	size_t compute_count;
 	int64_t wait_ns; /* in collectives, for the last to come; < 0: not known */
 	int64_t wait_exposed_ns; /* of it, while no other kernel of it ran; < 0: not known */
+	int64_t transfer_ns; /* in collectives after all had come; < 0: not known */
 	int64_t late_ns; /* all that others waited for it; < 0: not known */
 	/* What it spent in each step of wt_ranks.steps_ns, by class. */
 	int64_t (*spent_ns)[WT_LATE_MAX];

@@ -404,9 +404,12 @@ static int load_launches(sqlite3 *db, const struct wt_report_query *query,
 {
 	bool is_cheap = wt_db_int(db, "SELECT sum(launches) FROM main.config_stat", 0) <=
 	                WT_REPORT_LAUNCHES_CHEAP;
-	bool has_latency = query->latency == WT_REPORT_NEEDED ||
-	                   (query->latency == WT_REPORT_IF_CHEAP && is_cheap);
+	bool has_latency;
 	int rc = 0;
+
+	is_cheap = is_cheap && !report->is_of_sums;
+	has_latency = query->latency == WT_REPORT_NEEDED ||
+	              (query->latency == WT_REPORT_IF_CHEAP && is_cheap);
 
 	for (size_t i = 0; !rc && i < report->row_count; i++)
 		rc = wt_report_key_note(key, &report->rows[i], i);
@@ -442,6 +445,10 @@ static int load_rows_with_keys(sqlite3 *db, const struct wt_report_query *query,
 	int rc = wt_report_key_init(&key, db, query->group, report->problem,
 	                            sizeof(report->problem));
 
+	if (!rc)
+		rc = wt_dropped_load(db, &report->dropped);
+	report->is_of_sums =
+	        report->dropped.is_any && !(query->select && query->select->has_window);
 	if (!rc)
 		rc = load_rows(db, query, report);
 	if (!rc)
@@ -495,6 +502,14 @@ static int load_at_once(sqlite3 *db, const struct wt_report_query *query, struct
 	return rc;
 }
 
+bool wt_report_takes_sums(sqlite3 *db, const struct wt_report_query *query)
+{
+	if (query->latency == WT_REPORT_NEEDED || (query->select && query->select->words.range) ||
+	    wt_report_key_is_of_launches(query->group))
+		return false;
+	return query->gaps != WT_REPORT_NEEDED || wt_ledger_has_sums(db);
+}
+
 int wt_report_load(sqlite3 *db, const struct wt_report_query *query, struct wt_report *report)
 {
 	return load_at_once(db, query, report, load_parts);
@@ -505,6 +520,8 @@ static int load_losses(sqlite3 *db, const struct wt_report_query *query, struct 
 	int rc = wt_report_read_loss(db, report);
 
 	(void)query;
+	if (!rc)
+		rc = wt_dropped_load(db, &report->dropped);
 	return rc ? rc : wt_report_read_processes(db, report);
 }
 

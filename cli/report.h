@@ -18,6 +18,7 @@
 #include "analysis/evidence.h"
 #include "analysis/sweep.h"
 #include "cli/cost.h"
+#include "cli/dropped.h"
 
 struct wt_ledger;
 struct wt_select;
@@ -154,7 +155,7 @@ struct wt_report_device {
 	int64_t sm_count;
 	int64_t launches;
 	int64_t time_ns; /* summed durations */
-	int64_t busy_ns; /* union: some kernel ran */
+	int64_t busy_ns; /* union: some kernel ran; -1: not known */
 	int64_t underfill_sm_ns, wave_sm_ns, wave_max_sm_ns, unjudged_sm_ns;
 	int64_t straggle_sm_ns, ramp_sm_ns, kernel_sm_ns,
 	        measured_sm_ns; /* 0 in files of version 2 */
@@ -209,6 +210,8 @@ struct wt_report {
 	bool has_active; /* rows have active_sm_ns; not those of files of version 2 */
 	bool has_queued; /* with has_latency: all kernels of the streams are selected */
 	int64_t launches_read; /* single ones; 0: rollups were enough */
+	bool is_of_sums; /* rows were dropped, and the whole run is shown: nothing is read one by one */
+	struct wt_dropped dropped;
 	bool has_samples_alone; /* no process, but what wavetap-sampler saw of a device */
 	int64_t processes, processes_live;
 	struct wt_cost cost; /* of the whole run */
@@ -225,6 +228,9 @@ void wt_report_fini(struct wt_report *report);
 
 /* The rows of a loaded report in another order; what `by` ranks must have been loaded. */
 void wt_report_sort(struct wt_report *report, enum wt_report_by by);
+
+/* Of a run of which rows were dropped: can sums answer, whose select->takes_sums that is then? Before it is applied. */
+bool wt_report_takes_sums(sqlite3 *db, const struct wt_report_query *query);
 
 /* Only `loss`, `captures` and the counts of processes: cheap. As wt_report_load(). */
 int wt_report_load_losses(sqlite3 *db, struct wt_report *report);

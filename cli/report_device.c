@@ -143,5 +143,9 @@ int wt_report_load_devices(sqlite3 *db, struct wt_report *report)
 
 	if (!rc)
 		rc = sum_devices(db, report);
+	for (size_t i = 0; !rc && report->is_of_sums && i < report->device_count; i++)
+		report->devices[i].busy_ns = -1; /* of rows that are gone it is not known */
+	if (!rc && report->is_of_sums)
+		return 0;
 	return rc > 0 ? 0 : rc ? rc : sweep_devices(db, report);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "cli/ledger.h"
-#include "cli/progress.h"
 #include "cli/report_key.h"
 #include "cli/report_sql.h"
 #include "cli/select.h"
@@ -15,7 +14,6 @@
 struct gaps {
 	struct wt_report *report;
 	struct wt_report_key *key;
-	struct wt_progress progress;
 	int64_t kernels; /* so far */
 	/* What is selected; the ledger sees all kernels of the devices. */
 	bool has_configs, has_processes;
@@ -72,7 +70,7 @@ static int on_row(void *arg, const struct wt_ledger_device *device, const struct
 	(void)device;
 	(void)row;
 	(void)is_collective;
-	wt_progress_set(&gaps->progress, ++gaps->kernels);
+	gaps->kernels++;
 	return 0;
 }
 
@@ -188,11 +186,8 @@ int wt_report_load_gaps(sqlite3 *db, const struct wt_select *select, struct wt_r
 	report->ledger = calloc(1, sizeof(*report->ledger));
 	if (!rc && !report->ledger)
 		rc = -ENOMEM;
-	wt_progress_begin(&gaps.progress, "top", "kernels",
-	                  wt_db_int(db, "SELECT total(launches) FROM main.config_stat", 0));
 	if (!rc)
 		rc = wt_ledger_load_observed(db, select, &observer, report->ledger);
-	wt_progress_end(&gaps.progress);
 	if (rc && report->ledger)
 		drop_ledger(report);
 	for (size_t i = 0; rc && i < report->row_count; i++)

@@ -23,7 +23,7 @@ struct wt_run_file {
 	{                                                                                          \
 		.name = "run", .letter = 'r', .type = WT_OPTION_TEXT, .argument = "RUN",           \
 		.offset = offsetof(values, field),                                                 \
-		.help = "id, name or file of a run, latest or latest~N (default: latest)",         \
+		.help = "a run by id, name or file, or latest~N (default: latest)",                \
 	}
 
 /*

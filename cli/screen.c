@@ -18,6 +18,7 @@
 
 #include <curses.h>
 
+#include "cli/progress.h"
 #include "cli/screen.h"
 #include "cli/text.h"
 
@@ -139,8 +140,8 @@ static void choose_colours(bool wants_colour)
 	if (!the.has_colour)
 		return;
 	(void)use_default_colors();
-	for (short i = WT_SCREEN_WARNING; i < WT_SCREEN_STYLES; i++)
-		(void)init_pair(i, colours[i], -1);
+	for (int i = WT_SCREEN_WARNING; i < WT_SCREEN_STYLES; i++)
+		(void)init_pair((short)i, colours[i], -1);
 }
 
 /* What can't place the cursor can't show a screen. */
@@ -155,7 +156,7 @@ int wt_screen_check(char *why, size_t why_bytes)
 {
 	if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
 		return 0;
-	snprintf(why, why_bytes, "it needs a terminal as input and output");
+	snprintf(why, why_bytes, "needs a terminal as input and output");
 	return -ENOTTY;
 }
 
@@ -172,6 +173,7 @@ int wt_screen_open(bool wants_colour, char *why, size_t why_bytes)
 		snprintf(why, why_bytes, "signals: %s", strerror(-rc));
 		return rc;
 	}
+	wt_progress_forbid();
 	the.screen = newterm(NULL, stdout, stdin);
 	if (!the.screen || !can_place_cursor()) {
 		if (the.screen) {

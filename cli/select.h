@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "analysis/wave.h"
+#include "cli/dropped.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/run_file.h"
@@ -133,6 +134,9 @@ struct wt_select {
 	int64_t start_ns, end_ns; /* the selected part of it */
 	int64_t launches; /* kernels with a usable time that are selected; -1: not counted */
 	int64_t run_launches; /* all of the run's */
+	bool takes_sums; /* set before apply: without times, sums of the run answer; rows may be missing */
+	struct wt_dropped
+	        dropped; /* then the window begins where no row is missing, unless takes_sums */
 };
 
 /* WT_EXIT_FINE; or another enum wt_exit after a message. `ret_select` needs fini in either case. */

@@ -79,6 +79,22 @@ static int64_t resolve_time(const struct wt_select *select, const struct wt_sele
 	                         : add(select->run_start_ns, time->ns);
 }
 
+/* Where rows are missing the window begins behind them. */
+static bool is_cut(const struct wt_select *select)
+{
+	return select->dropped.is_any && (!select->takes_sums || select->from.is_given ||
+	                                  select->to.is_given || select->words.steps);
+}
+
+static int explain_dropped(const struct wt_select *select, const struct wt_run_file *run)
+{
+	char text[WT_DROPPED_TEXT_BYTES];
+
+	wt_dropped_text(&select->dropped, text);
+	wt_cli_error("nothing is left of that part of run %s: %s", run->info.id, text);
+	return WT_EXIT_NO_DATA;
+}
+
 /* The window, cut to the run. */
 static int resolve_window(struct wt_select *select, const struct wt_run_file *run)
 {
@@ -86,16 +102,24 @@ static int resolve_window(struct wt_select *select, const struct wt_run_file *ru
 	int64_t start = resolve_time(select, &select->from, select->run_start_ns);
 	int64_t end = resolve_time(select, &select->to, select->run_end_ns);
 	int64_t low = select->run_start_ns, high = select->run_end_ns;
-	int rc = wt_select_resolve_steps(select, run, &low, &high);
+	int rc;
 
+	if (is_cut(select) && select->dropped.kept_ns > low)
+		low = select->dropped.kept_ns;
+	if (is_cut(select) && (low >= high || end <= low))
+		return explain_dropped(select, run);
+	rc = wt_select_resolve_steps(select, run, &low, &high);
 	if (rc)
 		return rc;
 	select->has_window = select->from.is_given || select->to.is_given || select->words.steps ||
-	                     select->steps.is_found;
+	                     select->steps.is_found || is_cut(select);
 	select->start_ns = start > low ? start : low;
 	select->end_ns = end < high ? end : high;
-	if (!select->has_window || select->start_ns < select->end_ns)
+	if (!select->has_window || select->start_ns < select->end_ns) {
+		if (is_cut(select) && start < select->dropped.kept_ns)
+			wt_dropped_tell(run->db, run->info.id);
 		return WT_EXIT_FINE;
+	}
 	wt_cli_error("nothing of run %s is in%s%s%s%s%s%s: it lasted %s", run->info.id,
 	             select->words.steps ? " --steps " : "",
 	             select->words.steps ? select->words.steps : "",
@@ -264,7 +288,7 @@ static int find_all(struct wt_select *select, const struct wt_run_file *run, boo
 	}
 	rc = resolve_window(select, run);
 	/* No steady steps, and nothing else was asked for: all of the run, as it is. */
-	*ret_is_empty = !rc && !select->steps.is_found && !wt_select_is_given(select);
+	*ret_is_empty = !rc && !select->has_window && !wt_select_is_given(select);
 	if (*ret_is_empty)
 		return 0;
 	if (!rc)
@@ -350,11 +374,12 @@ static int apply_devices(struct wt_select *select, const struct wt_run_file *run
 static int apply_with(struct wt_select *select, const struct wt_run_file *run,
                       int (*how)(struct wt_select *, const struct wt_run_file *))
 {
-	int rc;
+	int rc = wt_dropped_load(run->db, &select->dropped);
 
-	if (!wt_select_is_given(select) && !select->steps.is_looked_for)
+	if (!rc && !wt_select_is_given(select) && !select->steps.is_looked_for && !is_cut(select))
 		return WT_EXIT_FINE;
-	rc = how(select, run);
+	if (!rc)
+		rc = how(select, run);
 	if (rc < 0) {
 		wt_cli_error("%s: %s", run->info.path,
 		             rc == -ENOMEM ? "out of memory" : wt_report_problem(run->db));

@@ -100,6 +100,10 @@ int wt_select_resolve_steps(struct wt_select *select, const struct wt_run_file *
 	if (!select->words.steps && !select->steps.is_looked_for)
 		return WT_EXIT_FINE;
 	select->steps.unobserved_ns = unobserved_ns(select, run);
+	if (!select->words.steps && select->dropped.is_any) {
+		select->steps.reason = "rows were dropped (WAVETAP_KEEP_ROWS)";
+		return WT_EXIT_FINE;
+	}
 	if (!select->words.steps && select->run_launches > WT_SELECT_STEADY_LAUNCHES_MAX) {
 		select->steps.reason =
 		        "over 250,000 launches are searched only for wavetap steps and --steps";

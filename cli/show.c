@@ -293,7 +293,8 @@ int wt_show_load(sqlite3 *db, const struct wt_select *select, int64_t kernel_id,
 	show->demangled = wt_kernel_name_demangle(show->total.kernel);
 	rc = show->demangled ? load_times(db, kernel_id, show) : -ENOMEM;
 	show->is_collective = wt_is_collective_kernel(show->total.kernel);
-	if (!rc && !show->is_collective)
+	/* ncu counts from the first launch of all, and of those some are not known. */
+	if (!rc && !show->is_collective && wt_dropped_kept_ns(db) == INT64_MIN)
 		rc = load_ncu(db, kernel_id, show);
 	if (rc == -EIO)
 		snprintf(show->problem, sizeof(show->problem), "%s", wt_report_problem(db));

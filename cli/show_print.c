@@ -393,8 +393,8 @@ int wt_show_print(FILE *out, const struct wt_text_terminal *terminal, const stru
 	wt_phrase_init(&line, out, terminal);
 	if (show->ncu) {
 		fputc('\n', out);
-		wt_phrase_add(&line, "next: wavetap show%s id:%" PRId64 " --ncu", run_option,
-		              show->total.kernel_id);
+		wt_phrase_command(&line, "next: wavetap show%s id:%" PRId64 " --ncu", run_option,
+		                  show->total.kernel_id);
 		wt_phrase_add(&line, "prints the ncu command for one launch");
 		wt_phrase_end(&line);
 	}

@@ -57,7 +57,8 @@ static void add_cell(struct wt_table *table, sqlite3_stmt *s, int column)
 		wt_table_add_string(table, (const char *)sqlite3_column_text(s, column), NULL);
 }
 
-int wt_status_samplers(sqlite3 *db, const char *json, const struct wt_text_terminal *terminal)
+int wt_status_samplers(FILE *out, sqlite3 *db, const char *json,
+                       const struct wt_text_terminal *terminal)
 {
 	sqlite3_stmt *s = query(db, rows_sql, json);
 	struct wt_table *table = wt_table_create(columns, COLUMN_COUNT);
@@ -70,10 +71,10 @@ int wt_status_samplers(sqlite3 *db, const char *json, const struct wt_text_termi
 			add_cell(table, s, i);
 	}
 	if (!rc && wt_table_row_count(table))
-		rc = wt_table_print_text(table, stdout, terminal);
+		rc = wt_table_print_text(table, out, terminal);
 	wt_table_destroy(table);
 	sqlite3_finalize(s);
-	wt_phrase_init(&line, stdout, terminal);
+	wt_phrase_init(&line, out, terminal);
 	s = query(db, problems_sql, json);
 	while (s && sqlite3_step(s) == SQLITE_ROW) {
 		wt_phrase_add(&line, "%s", (const char *)sqlite3_column_text(s, 0));

@@ -7,6 +7,8 @@
 
 #include "analysis/map.h"
 #include "analysis/optimizer.h"
+#include "cli/dropped.h"
+#include "cli/progress.h"
 #include "cli/ranges.h"
 #include "cli/report_sql.h"
 #include "cli/steps_load.h"
@@ -39,22 +41,28 @@ static const char busy_sql[] =
 static int for_rows(sqlite3 *db, const char *sql, int64_t process_id,
                     int (*take)(sqlite3_stmt *s, void *arg), void *arg)
 {
+	struct wt_progress progress;
+	int64_t rows = 0;
 	sqlite3_stmt *s;
 	int rc = wt_report_prepare(db, sql, &s);
 
 	if (rc)
 		return rc;
+	wt_progress_begin(&progress, "steps", "rows", 0);
 	sqlite3_bind_int64(s, 1, process_id);
 	while ((rc = wt_report_step(s)) > 0) {
+		wt_progress_set(&progress, ++rows);
 		rc = take(s, arg);
 		if (rc)
 			break;
 	}
+	wt_progress_end(&progress);
 	sqlite3_finalize(s);
 	return rc;
 }
 
 struct loading {
+	int64_t kept_ns; /* launches before are not all there */
 	struct wt_step_launches *launches;
 	struct wt_map updates; /* kernel_id of optimizers' kernels */
 	struct wt_map graph_at; /* seq of a graph launch -> index in launches */
@@ -92,12 +100,20 @@ static bool has_times(sqlite3_stmt *s, int at)
 	return start_ns > 0 && end_ns >= start_ns && end_ns < INT64_MAX / 2;
 }
 
+static bool is_kept(const struct loading *load, sqlite3_stmt *s)
+{
+	return sqlite3_column_int64(s, 0) >= load->kept_ns;
+}
+
 static int take_kernel(sqlite3_stmt *s, void *arg)
 {
 	struct loading *load = arg;
 	int64_t kernel_id = sqlite3_column_int64(s, 2);
-	struct wt_step_launch *launch = append(load->launches, s, TAG_KERNEL, (uint64_t)kernel_id);
+	struct wt_step_launch *launch;
 
+	if (!is_kept(load, s))
+		return 0;
+	launch = append(load->launches, s, TAG_KERNEL, (uint64_t)kernel_id);
 	if (!launch)
 		return -ENOMEM;
 	launch->kernel_id = kernel_id;
@@ -114,6 +130,8 @@ static int take_call(sqlite3_stmt *s, void *arg)
 {
 	struct loading *load = arg;
 
+	if (!is_kept(load, s))
+		return 0;
 	return append(load->launches, s, TAG_FUNCTION, (uint64_t)sqlite3_column_int64(s, 2))
 	               ? 0
 	               : -ENOMEM;
@@ -122,9 +140,11 @@ static int take_call(sqlite3_stmt *s, void *arg)
 static int take_graph(sqlite3_stmt *s, void *arg)
 {
 	struct loading *load = arg;
-	struct wt_step_launch *launch =
-	        append(load->launches, s, TAG_GRAPH, (uint64_t)sqlite3_column_int64(s, 2));
+	struct wt_step_launch *launch;
 
+	if (!is_kept(load, s))
+		return 0;
+	launch = append(load->launches, s, TAG_GRAPH, (uint64_t)sqlite3_column_int64(s, 2));
 	if (!launch)
 		return -ENOMEM;
 	launch->item.flags = WT_STEP_ITEM_GRAPH;
@@ -168,7 +188,7 @@ static int by_time(const void *left, const void *right)
 
 int wt_step_launches_load(sqlite3 *db, int64_t process_id, struct wt_step_launches *launches)
 {
-	struct loading load = {.launches = launches};
+	struct loading load = {.launches = launches, .kept_ns = wt_dropped_kept_ns(db)};
 	int rc;
 
 	memset(launches, 0, sizeof(*launches));

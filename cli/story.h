@@ -2,9 +2,10 @@
  * story.h - what `wavetap run` ends with: about ten lines on where the SM-time of a run went. The
  * figures are those of `top`, `ledger` and `diagnose` for the same window.
  *
- * The shell waits for them, so they may take a second: what is not known by then is left out, and said
- * to be so, with the command that takes its time. Of up to WT_SELECT_STEADY_LAUNCHES_MAX kernels steps are
- * looked for in any case.
+ * The shell waits for them: what reads every launch may take a second (three where the machine is busy with
+ * other things); what is not known by then is left
+ * out, and said to be so, with the command that takes its time. Before it steps are looked for, of up to
+ * WT_SELECT_STEADY_LAUNCHES_MAX kernels, and rows are read from the file's sums, or of these kernels.
  *
  * Single-threaded; blocks on the file and as the FILE does.
  */
@@ -25,7 +26,8 @@
 struct wt_story {
 	const struct wt_run_file *run;
 	const char *word; /* what names the run in a later command, quoted for a shell */
-	int64_t limit_ns, started_ns; /* CLOCK_MONOTONIC */
+	int64_t limit_ns; /* of what reads every launch; begun at, CLOCK_MONOTONIC: */
+	int64_t started_ns, started_cpu_ns;
 	struct wt_select select;
 	struct wt_report report;
 	bool has_ledger; /* false: as `report` has it, gaps without causes */

@@ -229,7 +229,9 @@ static void print_busy(struct wt_phrase *line, const struct wt_story *story,
                        const struct sums *sums)
 {
 	const struct wt_report *report = &story->report;
-	double *shares = calloc(report->device_count + 1, sizeof(*shares));
+	/* of either */
+	double *shares =
+	        calloc(report->device_count + story->ledger.device_count + 1, sizeof(*shares));
 	char text[200];
 	size_t count;
 
@@ -368,8 +370,8 @@ static void print_kernel(struct wt_phrase *line, const struct sums *sums,
 
 	begin(line, is_first ? "worst" : "");
 	snprintf(time, sizeof(time), "%s%s%s",
-	         mark_text(row->disagrees ? '!' : wt_top_lost_mark(row)), number(a, &unit, lost_ns),
-	         unit.name);
+	         mark_text((char)(row->disagrees ? '!' : wt_top_lost_mark(row))),
+	         number(a, &unit, lost_ns), unit.name);
 	wt_phrase_add(line, "%7s %4s%%", time, percent(b, sums, (double)row->idle_sm_ns));
 	snprintf(id, sizeof(id), "id:%" PRId64, row->kernel_id);
 	wt_phrase_add(line, "%-5s", id);
@@ -486,7 +488,8 @@ static void print_cost(struct wt_phrase *line, const struct wt_cost *cost)
 		              wt_text_percent(b, (double)own_ns, (double)cost->wall_ns));
 	else
 		wt_phrase_add(line, "%s", wt_text_ns(a, own_ns));
-	wt_phrase_add(line, "without CUPTI's own, which can't be told");
+	if (own_ns != WT_COST_UNKNOWN)
+		wt_phrase_add(line, "without CUPTI's own, which can't be told");
 	wt_phrase_end(line);
 }
 
@@ -498,7 +501,7 @@ void wt_story_print_next(FILE *out, const struct wt_text_terminal *terminal,
 
 	wt_phrase_init(&line, out, terminal);
 	begin(&line, "next");
-	wt_phrase_add(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
+	wt_phrase_command(&line, "wavetap %s -r %s", is_nothing ? "top" : "diagnose", story->word);
 	wt_phrase_end(&line);
 }
 

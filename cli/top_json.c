@@ -427,7 +427,10 @@ static void put_devices(struct wt_json *json, const struct wt_report *report)
 		wt_json_key(json, "time_ns");
 		wt_json_int(json, device->time_ns);
 		wt_json_key(json, "busy_ns");
-		wt_json_int(json, device->busy_ns);
+		if (device->busy_ns < 0)
+			wt_json_null(json);
+		else
+			wt_json_int(json, device->busy_ns);
 		wt_json_object_end(json);
 	}
 	wt_json_array_end(json);

@@ -191,10 +191,14 @@ static void print_loss_line(struct wt_phrase *line, const char *who, bool is_par
 	char a[WT_TEXT_NUMBER_BYTES];
 	double wall = (double)wall_ns;
 
-	wt_phrase_add(line,
-	              is_partial ? "%sa selected kernel ran %s%% of the time"
-	                         : "%sa kernel ran %s%% of the time (what nvidia-smi shows)",
-	              who, wt_text_percent(a, (double)busy_ns, wall));
+	if (busy_ns < 0)
+		wt_phrase_add(line, "%show long a kernel ran is not known: rows are gone", who);
+	else
+		wt_phrase_add(line,
+		              is_partial
+		                      ? "%sa selected kernel ran %s%% of the time"
+		                      : "%sa kernel ran %s%% of the time (what nvidia-smi shows)",
+		              who, wt_text_percent(a, (double)busy_ns, wall));
 	add_lost(line, wall, lost);
 	if (lost->unjudged >= 0.0005 * wall)
 		wt_phrase_add(line, "unjudged %s%%", wt_text_percent(a, lost->unjudged, wall));
@@ -339,6 +343,23 @@ static bool is_timeless(const struct wt_report *report, int64_t count)
 	return count >= TIMELESS_MIN && count >= report->loss.kernels / 100;
 }
 
+/* No loss of the sums, but of what is read row by row. */
+static void print_dropped(struct wt_phrase *line, const struct wt_report *report)
+{
+	char text[WT_DROPPED_TEXT_BYTES], number[WT_TEXT_NUMBER_BYTES];
+
+	if (!report->dropped.is_any)
+		return;
+	wt_dropped_text(&report->dropped, text);
+	wt_phrase_add(line, "%s; sums have them", text);
+	if (report->dropped.gaps_mended)
+		wt_phrase_add(line,
+		              "gaps among them stay as they were summed, though clocks or "
+		              "processes changed %s times later",
+		              wt_text_count(number, report->dropped.gaps_mended));
+	wt_phrase_end(line);
+}
+
 void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
                          const struct wt_report *report)
 {
@@ -375,6 +396,7 @@ void wt_top_print_losses(FILE *out, const struct wt_text_terminal *terminal,
 		wt_phrase_end(&line);
 	}
 	wt_cost_print_budgets(&line, &report->cost);
+	print_dropped(&line, report);
 }
 
 /* What single launches were read for, and what the figures then are of. */
@@ -430,7 +452,8 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	struct wt_phrase line;
 
 	for (size_t i = 0; i < report->device_count; i++)
-		overlap_ns += report->devices[i].time_ns - report->devices[i].busy_ns;
+		if (report->devices[i].busy_ns >= 0)
+			overlap_ns += report->devices[i].time_ns - report->devices[i].busy_ns;
 	wt_phrase_init(&line, out, terminal);
 	wt_top_print_marks(&line, report);
 	wt_phrase_add(&line, ". none or not knowable");
@@ -458,9 +481,9 @@ static void print_foot(FILE *out, const struct wt_text_terminal *terminal,
 	if (view->is_more)
 		wt_phrase_add(&line, "--limit 0 shows all");
 	if (style->next)
-		wt_phrase_add(&line, "next: %s%s", style->next, style->then ? "," : "");
+		wt_phrase_command(&line, "next: %s", style->next);
 	if (style->next && style->then)
-		wt_phrase_add(&line, "%s", style->then);
+		wt_phrase_command(&line, "or: %s", style->then);
 	wt_phrase_end(&line);
 }
 

@@ -25,9 +25,9 @@ enum wt_bar_shade {
 
 struct wt_bar_part {
 	double value; /* below 0 and what is no number: none */
-	char letter;
 	const char *name; /* ASCII */
 	enum wt_bar_shade shade;
+	char letter;
 };
 
 /*

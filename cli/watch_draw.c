@@ -152,13 +152,6 @@ static void draw_title(const struct wt_watch *watch)
 	wt_watch_title(left, right);
 }
 
-static const char *window_word(const struct wt_watch_state *state)
-{
-	return state->query.window == WT_WATCH_WHOLE          ? "whole run"
-	       : state->query.window == WT_WATCH_LAST_SECONDS ? "last seconds"
-	                                                      : "";
-}
-
 /* What it is of, what the figures rest on, and what is missing. */
 static void print_facts(FILE *out, const struct wt_text_terminal *terminal,
                         const struct wt_watch_state *state)
@@ -173,7 +166,7 @@ static void print_facts(FILE *out, const struct wt_text_terminal *terminal,
 	wt_phrase_init(&line, out, terminal);
 	wt_top_print_devices(&line, report);
 	if (report->has_window && state->query.window == WT_WATCH_LAST_SECONDS)
-		wt_phrase_add(&line, "%s:", window_word(state));
+		wt_phrase_add(&line, "last %s:", wt_watch_last(state->query.options) + 1);
 	if (report->has_window)
 		wt_top_print_window(&line, report->select, report->steps,
 		                    report->end_ns - report->start_ns);

@@ -232,17 +232,15 @@ static bool may_read(struct wt_watch *watch)
 
 static void next_window(struct wt_watch *watch)
 {
-	static const char *const words[] = {"as wavetap top has it", "the whole run",
-	                                    "the last seconds of the run"};
-	const char *from = watch->options->select.from;
+	static const char *const words[] = {"as wavetap top has it", "the whole run", "the last"};
 
 	watch->query.window = (watch->query.window + 1) % WT_WATCH_WINDOWS;
+	/* With --all the first two are the same. */
+	if (watch->query.window == WT_WATCH_WHOLE && watch->options->select.is_all)
+		watch->query.window = WT_WATCH_LAST_SECONDS;
 	watch->is_wanted = true;
-	if (watch->query.window == WT_WATCH_LAST_SECONDS)
-		SAY(watch, "%s: %s", words[watch->query.window],
-		    (from && from[0] == '-' ? from : WT_WATCH_LAST) + 1);
-	else
-		SAY(watch, "%s", words[watch->query.window]);
+	SAY(watch, "%s %s", words[watch->query.window],
+	    watch->query.window == WT_WATCH_LAST_SECONDS ? wt_watch_last(watch->options) + 1 : "");
 }
 
 /* ---- the filter */

@@ -99,17 +99,23 @@ bool wt_watch_is_same(const struct wt_watch_stamp *a, const struct wt_watch_stam
 
 /* ---- reading */
 
+const char *wt_watch_last(const struct wt_watch_options *options)
+{
+	const char *from = options->select.from;
+
+	return from && from[0] == '-' ? from : WT_WATCH_LAST;
+}
+
 static struct wt_select_words words_of(const struct wt_watch_query *query)
 {
 	struct wt_select_words words = query->options->select;
-	const char *from = words.from;
 
 	if (query->device[0])
 		words.device = query->device;
 	if (query->window == WT_WATCH_AS_TOP)
 		return words;
 	words.is_all = query->window == WT_WATCH_WHOLE;
-	words.from = words.is_all ? NULL : from && from[0] == '-' ? from : WT_WATCH_LAST;
+	words.from = words.is_all ? NULL : wt_watch_last(query->options);
 	words.to = words.steps = NULL;
 	return words;
 }
@@ -121,10 +127,27 @@ static int is_called(void *arg)
 	return wt_screen_is_called();
 }
 
+static struct wt_report_query query_of(const struct wt_watch_query *query,
+                                       const struct wt_select *select)
+{
+	struct wt_report_query wanted = {
+	        .by = query->by,
+	        .group = query->group,
+	        .select = select,
+	        .has_full_names = query->options->has_full_names,
+	};
+	const struct wt_top_style style = {
+	        .by = query->by, .group = query->group, .columns = query->options->columns};
+
+	wt_top_needs(&style, &wanted.gaps, &wanted.latency);
+	return wanted;
+}
+
 static int open_run(const struct wt_watch_query *query, bool may_end, struct wt_select *select,
                     struct wt_run_file *run)
 {
 	const struct wt_select_words words = words_of(query);
+	struct wt_report_query wanted;
 	int code = wt_select_parse("top", &words, select);
 
 	wt_report_forget_damage(); /* of the reading before */
@@ -135,6 +158,8 @@ static int open_run(const struct wt_watch_query *query, bool may_end, struct wt_
 		return code;
 	if (may_end)
 		sqlite3_progress_handler(run->db, STEPS_BETWEEN_LOOKS, is_called, NULL);
+	wanted = query_of(query, select);
+	select->takes_sums = wt_report_takes_sums(run->db, &wanted);
 	return wt_select_apply(select, run);
 }
 
@@ -162,17 +187,9 @@ static void explain(struct wt_watch_state *state)
 static void read_report(struct wt_watch_state *state)
 {
 	const struct wt_watch_query *query = &state->query;
-	struct wt_report_query wanted = {
-	        .by = query->by,
-	        .group = query->group,
-	        .select = &state->select,
-	        .has_full_names = query->options->has_full_names,
-	};
-	const struct wt_top_style style = {
-	        .by = query->by, .group = query->group, .columns = query->options->columns};
+	const struct wt_report_query wanted = query_of(query, &state->select);
 	int rc;
 
-	wt_top_needs(&style, &wanted.gaps, &wanted.latency);
 	rc = wt_report_load(state->run.db, &wanted, &state->report);
 	state->code = rc && rc != -ENODATA ? WT_EXIT_FAILED : WT_EXIT_NO_DATA;
 	if (!rc)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/watch_text.h"
 #include "cli/watch_top.h"
 
 /* For tests: so many readings without a pause, then the end, with the memory it took. */
@@ -193,23 +194,6 @@ static int begin(struct wt_watch *watch)
 	return watch->state->code;
 }
 
-static int open_screen(const struct wt_watch_options *options)
-{
-	struct wt_text_terminal terminal;
-	char why[200];
-	int rc = wt_screen_check(why, sizeof(why));
-
-	wt_text_terminal_probe(1, &terminal);
-	if (!rc)
-		rc = wt_screen_open(terminal.has_colour && !options->has_no_colour, why,
-		                    sizeof(why));
-	if (rc == -ENOTTY)
-		return wt_cli_usage_error("top", "--watch: %s", why);
-	if (rc)
-		wt_cli_error("--watch: %s", why);
-	return rc ? WT_EXIT_FAILED : WT_EXIT_FINE;
-}
-
 int wt_watch_top(const struct wt_watch_options *options)
 {
 	const char *test = getenv(TEST_VARIABLE);
@@ -220,7 +204,7 @@ int wt_watch_top(const struct wt_watch_options *options)
 
 	/* Before a long reading. */
 	if (wt_screen_check(why, sizeof(why)))
-		return open_screen(options);
+		return wt_watch_open_screen("top", options->has_no_colour);
 	watch = calloc(1, sizeof(*watch));
 	if (!watch)
 		return wt_cli_output_result(-ENOMEM);
@@ -228,7 +212,7 @@ int wt_watch_top(const struct wt_watch_options *options)
 	watch->options = options;
 	code = begin(watch);
 	if (!code)
-		code = open_screen(options);
+		code = wt_watch_open_screen("top", options->has_no_colour);
 	if (!code) {
 		(void)wt_watch_fill(watch);
 		watch->pace.took_ns = watch->state->took_ns;

@@ -75,6 +75,9 @@ struct wt_watch_state {
 	int64_t took_ns;
 };
 
+/* "-10s": what --from is then. */
+const char *wt_watch_last(const struct wt_watch_options *options);
+
 /*
  * Reads it; NULL: out of memory, or a key or signal came (only asked for where may_end). Free with
  * wt_watch_state_free().

@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "cli/report.h"
 #include "cli/complete.h"
+#include "cli/help.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/wrap.h"
@@ -28,7 +29,8 @@ static const struct wt_command *const commands[] = {
         &wt_cmd_timeline, &wt_cmd_steps,    &wt_cmd_ranges,   &wt_cmd_copies,  &wt_cmd_sms,
         &wt_cmd_ranks,    &wt_cmd_diagnose, &wt_cmd_simulate, &wt_cmd_whatif,  &wt_cmd_runs,
         &wt_cmd_status,   &wt_cmd_preload,  &wt_cmd_export,   &wt_cmd_import,  &wt_cmd_analyze,
-        &wt_cmd_doctor,   &wt_cmd_gc,       &wt_cmd_check,    &wt_cmd_history, &wt_cmd_help,
+        &wt_cmd_doctor,   &wt_cmd_gc,       &wt_cmd_check,    &wt_cmd_history, &wt_cmd_merge,
+        &wt_cmd_sweep,    &wt_cmd_help,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
@@ -150,31 +152,20 @@ static const struct wt_command *find_command(const char *name)
 	return NULL;
 }
 
-static int unknown_command(const char *name)
+static const char *command_name(const void *names, size_t index)
 {
-	return wt_cli_usage_error(NULL, "there is no command \"%s\"", name);
+	return ((const struct wt_command *const *)names)[index]->name;
 }
 
-static void print_commands(FILE *out)
+static int unknown_command(const char *name)
 {
-	struct wt_text_terminal terminal;
+	const char *nearest =
+	        wt_help_nearest(name, strlen(name), COMMAND_COUNT, command_name, commands);
 
-	wt_text_terminal_probe(out == stdout ? STDOUT_FILENO : STDERR_FILENO, &terminal);
-	fputs("usage: wavetap COMMAND [OPTION]...\n\n", out);
-	wt_wrap_print(out,
-	              "Records the CUDA kernels of a program and ranks them by the SM-time that "
-	              "they leave idle.",
-	              0, &terminal);
-	fputs("\ncommands:\n", out);
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
-		fprintf(out, "  %-9s ", commands[i]->name);
-		wt_wrap_print(out, commands[i]->summary, 12, &terminal);
-	}
-	fputs("\none command:   wavetap help COMMAND\n"
-	      "start with:    wavetap run -- python train.py\n"
-	      "other options: ",
-	      out);
-	wt_wrap_print(out, "--version, --list-commands, --list-options COMMAND", 15, &terminal);
+	if (nearest)
+		return wt_cli_usage_error(NULL, "there is no command \"%s\": did you mean \"%s\"?",
+		                          name, nearest);
+	return wt_cli_usage_error(NULL, "there is no command \"%s\"", name);
 }
 
 /* ---- help, the one command that needs the table */
@@ -185,13 +176,13 @@ static int run_help(void *values, int operand_count, char **operands)
 
 	(void)values;
 	if (operand_count == 0) {
-		print_commands(stdout);
+		wt_help_print_commands(stdout, commands, COMMAND_COUNT);
 		return WT_EXIT_FINE;
 	}
 	command = find_command(operands[0]);
 	if (!command)
 		return unknown_command(operands[0]);
-	wt_options_print_help(command);
+	wt_help_print(command);
 	return WT_EXIT_FINE;
 }
 
@@ -203,6 +194,8 @@ const struct wt_command wt_cmd_help = {
         .summary = "help about wavetap or one command",
         .options = help_options,
         .operand_count_max = 1,
+        .example = "wavetap help top",
+        .theme = WT_THEME_NONE,
         .run = run_help,
 };
 
@@ -236,7 +229,7 @@ static int run_command(const struct wt_command *command, int argc, char **argv)
 			*(int64_t *)((char *)values + o->offset) = -1;
 	operand_count = wt_options_parse(command, argc, argv, values, &is_help);
 	if (is_help) {
-		wt_options_print_help(command);
+		wt_help_print(command);
 		code = WT_EXIT_FINE;
 	} else if (operand_count >= 0) {
 		if (!(command->flags & WT_COMMAND_KEEPS_SIGPIPE))
@@ -266,13 +259,16 @@ static int run_global(int argc, char **argv)
 			puts(commands[i]->name);
 		return WT_EXIT_FINE;
 	}
-	if (!strcmp(argv[0], "--list-options")) {
+	if (!strcmp(argv[0], "--list-options") || !strcmp(argv[0], "--mdoc-options")) {
 		if (argc < 2)
-			return wt_cli_usage_error(NULL, "--list-options needs a command");
+			return wt_cli_usage_error(NULL, "%s needs a command", argv[0]);
 		command = find_command(argv[1]);
 		if (!command)
 			return unknown_command(argv[1]);
-		wt_options_print_list(command);
+		if (!strcmp(argv[0], "--list-options"))
+			wt_help_print_list(command);
+		else
+			wt_help_print_mdoc(command);
 		return WT_EXIT_FINE;
 	}
 	if (!strcmp(argv[0], "--complete") &&
@@ -288,7 +284,7 @@ int main(int argc, char **argv)
 
 	occupy_standard_fds();
 	if (argc < 2) {
-		print_commands(stderr);
+		wt_help_print_commands(stderr, commands, COMMAND_COUNT);
 		return WT_EXIT_USAGE;
 	}
 	if (argv[1][0] == '-')

@@ -13,6 +13,7 @@
  *   record.c      rings -> a recording, beside that
  *   replay.c      recordings -> rows, for `wavetap import`
  *   pack.h        rows and small chunks -> chunks
+ *   drop.h        the oldest rows go, beyond a limit
  *   configs.c     kernel names, devices, launch configurations
  *   ranges.c      named ranges
  *   sampled.c     segments of samplers
@@ -51,6 +52,7 @@
 #include "analysis/link.h"
 #include "analysis/map.h"
 #include "analysis/wave.h"
+#include "daemon/drop.h"
 #include "daemon/pack.h"
 #include "schema/wt_api.h"
 #include "schema/wt_db.h"
@@ -232,6 +234,7 @@ enum wt_statement {
 	WT_SQL_OWN_COST,
 	WT_SQL_HOOK_TIME,
 	WT_SQL_GRAPH_UNOBSERVED,
+	WT_SQL_DROP_MARK,
 	WT_SQL_MAX
 };
 
@@ -306,6 +309,7 @@ struct wt_run {
 	void *batch_order;
 	size_t batch_order_room;
 	struct wt_pack pack;
+	struct wt_drop drop;
 	int64_t loose[WT_BATCH_MAX]; /* rows that could be packed, or packed better */
 	struct wt_range_name *range_names;
 	size_t range_names_count, range_names_room;
@@ -499,6 +503,7 @@ struct wt_process {
 	int64_t packed_seq; /* pack.c looked at launch calls up to here; -1 = none */
 	uint64_t last_entry_ns; /* of the last call that was drained; 0 = none */
 	uint64_t calls_until_ns; /* see drain.c; 0 = all are known */
+	struct wt_drop_ticket drop_ticket;
 	struct wt_exec_mark *marks;
 	size_t marks_count, marks_room, marks_first;
 	uint32_t gpu_of[WT_DEVICES_MAX]; /* ordinal -> index in run->gpus; WT_MAP_NONE */
@@ -588,6 +593,8 @@ int wt_shares_settle(struct wt_run *run);
 int wt_ledger_work_step(struct wt_run *run, bool is_over, int64_t now_ns);
 /* Has a run that is over all of them, or will it have none? */
 bool wt_ledger_work_is_done(const struct wt_run *run);
+/* Are rows needed for more of them? */
+bool wt_ledger_work_is_wanted(const struct wt_run *run);
 void wt_ledger_work_fini(struct wt_run *run);
 
 /* ---- drain.c */

@@ -257,6 +257,8 @@ static int drain_batch(struct wt_process *process, struct wt_cell *cells, int64_
 		err = process->sampled ? wt_sampled_save(process, is_over)
 		                       : wt_process_save(process, state);
 	if (!err)
+		err = wt_drop_note(process, is_over || process->is_lost, now_ns);
+	if (!err)
 		err = wt_record_commit(process, now_ns, is_dead, is_over);
 	if (!err)
 		err = wt_store_run(process->run, WT_SQL_COMMIT, "");

@@ -119,7 +119,9 @@ static int add_device(struct wt_run *run, int64_t device_id)
 		return err ? err : -ENOMEM;
 	}
 	device->device_id = device_id;
-	device->until_ns = INT64_MIN;
+	/* Of what is before kernels are missing. */
+	device->until_ns =
+	        wt_db_int(run->db, "SELECT max(last_ns) FROM dropped WHERE kind = 1", INT64_MIN);
 	*at = device; /* last: in the order of their ids */
 	return 0;
 }
@@ -299,6 +301,33 @@ static int feed_chunk(struct wt_run *run, struct wt_device_fold *device, size_t 
 		wt_fold_task_begin(device->task, run->daemon != NULL);
 	}
 	return err;
+}
+
+/* ---- kernels that are needed */
+
+int64_t wt_folds_need_ns(struct wt_run *run)
+{
+	int64_t need_ns = INT64_MAX;
+
+	if (wt_folds_are_done(run))
+		return INT64_MAX;
+	if (!run->folds)
+		return INT64_MIN; /* not begun yet */
+	for (const struct wt_device_fold *at = run->folds->devices; at; at = at->next) {
+		char sql[200];
+		int64_t next_ns;
+
+		snprintf(sql, sizeof(sql),
+		         "SELECT min(c.start_ns) FROM sample_chunk c JOIN sampler s USING "
+		         "(sampler_id) WHERE c.chunk_id > %lld AND s.device_id = %lld",
+		         (long long)at->chunk_id, (long long)at->device_id);
+		next_ns = wt_db_int(run->db, sql, INT64_MAX);
+		if (next_ns == INT64_MAX)
+			next_ns = run->watermark_ns;
+		if (next_ns < need_ns)
+			need_ns = next_ns;
+	}
+	return need_ns;
 }
 
 /* ---- the limit of raw samples */

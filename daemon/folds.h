@@ -137,6 +137,8 @@ int wt_folds_join_profiles(struct wt_run *run, int64_t until_ns, bool *ret_more)
  * *ret_more: there is more to do at once. 0 or -errno of the run file.
  */
 int wt_folds_step(struct wt_run *run, bool is_over, int64_t now_ns, bool *ret_more);
+/* Kernels that ended before are folded, or nobody asks for them; INT64_MIN: all may be needed. */
+int64_t wt_folds_need_ns(struct wt_run *run);
 /* Has a run that is over its last results, or nothing that was measured? */
 bool wt_folds_are_done(const struct wt_run *run);
 void wt_folds_fini(struct wt_run *run);

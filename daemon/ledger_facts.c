@@ -118,10 +118,10 @@ static const char lost_sql[] = WITH_CAPTURES
         "  LEFT JOIN (SELECT DISTINCT process_id, thread32, start_ns FROM overhead"
         "   WHERE type = 131072) o ON o.process_id = c.process_id AND c.flags & 128"
         "   AND o.thread32 = c.thread32 AND o.start_ns = c.return_ns"
-        "  WHERE c.result = 0 AND e.launch_seq IS NULL AND NOT " WAS_CAPTURED
+        "  WHERE c.result = 0 AND e.launch_seq IS NULL AND c.entry_ns >= %lld AND NOT " WAS_CAPTURED
         " UNION ALL SELECT c.process_id, c.handle, c.thread32, c.entry_ns, c.return_ns, 0"
         "  FROM call_row c JOIN api a USING (api) JOIN loss USING (process_id)"
-        "  WHERE a.class = 2 AND c.result = 0 AND " KERNELS_LOST " > 0)";
+        "  WHERE a.class = 2 AND c.result = 0 AND c.entry_ns >= %lld AND " KERNELS_LOST " > 0)";
 
 /* The same where nothing is lost but launches whose kernels may come yet, or never: of each process the last ones. */
 static const char open_sql[] = WITH_CAPTURES
@@ -308,7 +308,8 @@ static const struct wt_facts_from everything = {INT64_MIN, INT64_MIN, INT64_MIN,
 /* Which launches: 0 or -errno, and none where nothing is lost. */
 static int read_lost_calls(sqlite3 *db, const struct wt_facts_from *from, struct fact_list *list)
 {
-	char sql[sizeof(lost_sql) + sizeof(PROFILED)];
+	char sql[sizeof(lost_sql) + sizeof(PROFILED) + 64];
+	int64_t kept_ns = INT64_MIN;
 	sqlite3_stmt *s;
 	int rc = wt_db_prepare(db, any_lost_sql, &s);
 
@@ -320,7 +321,12 @@ static int read_lost_calls(sqlite3 *db, const struct wt_facts_from *from, struct
 		return rc;
 	if (from != &everything)
 		return read_facts(db, open_sql, from, list);
-	snprintf(sql, sizeof(sql), lost_sql, wt_db_has_table(db, "profile_count") ? PROFILED : "0");
+	/* Kernels of launches before were dropped (drop.h), not lost. */
+	if (wt_db_has_table(db, "dropped"))
+		kept_ns = wt_db_int(db, "SELECT max(last_ns) FROM main.dropped", kept_ns);
+	snprintf(sql, sizeof(sql), lost_sql, kept_ns == INT64_MIN ? 0 : (long long)kept_ns,
+	         kept_ns == INT64_MIN ? 0 : (long long)kept_ns,
+	         wt_db_has_table(db, "profile_count") ? PROFILED : "0");
 	return read_facts(db, sql, from, list);
 }
 

@@ -321,15 +321,19 @@ static int pass(struct wt_ledger_sums *sums, int64_t from_ns, int64_t until_ns)
 	if (rc)
 		return rc;
 	basis = wt_ledger_sums_basis(sums, from_ns, sums->clock_error_ns);
-	if (sums->mark.from_ns != INT64_MIN && sums->mark.basis != basis)
-		return 1;
+	if (sums->mark.from_ns != INT64_MIN && sums->mark.basis != basis) {
+		if (!sums->has_drops)
+			return 1;
+		sums->mended++;
+	}
 	sums->mark.basis = basis;
 	sums->mark.from_ns = from_ns;
 	sums->left_exec = sums->low_entry_ns = INT64_MAX;
 	sums->source.facts = sums->facts;
 	sums->source.clock_error_ns = sums->clock_error_ns;
 	rc = wt_ledger_sums_read(sums, until_ns, take);
-	if (!rc && wt_ledger_sums_clock_error(&sums->mark) != sums->clock_error_ns)
+	if (!rc && wt_ledger_sums_clock_error(&sums->mark) != sums->clock_error_ns &&
+	    !sums->has_drops)
 		return 1;
 	return rc ? rc : wt_ledger_sums_leave_behind(sums, until_ns);
 }
@@ -350,6 +354,15 @@ static int64_t linked_until_ns(const struct wt_ledger_sums *sums, int64_t until_
 	       2 * wt_ledger_sums_clock_error(&sums->mark);
 }
 
+/* Sums of rows that are gone stay, whatever becomes known later. */
+static void keep_sums(struct wt_ledger_sums *sums)
+{
+	if (!sums->mark.is_late)
+		return;
+	sums->mark.is_late = 0;
+	sums->mended++;
+}
+
 int wt_ledger_sums_advance(struct wt_ledger_sums *sums, int64_t until_ns)
 {
 	int64_t from_ns, end_ns;
@@ -358,9 +371,13 @@ int wt_ledger_sums_advance(struct wt_ledger_sums *sums, int64_t until_ns)
 	if (rc <= 0)
 		return rc;
 	sums->why_not = wt_ledger_sums_obstacle(sums);
+	if (!sums->why_not)
+		sums->why_not = wt_ledger_sums_find_drops(sums, from_ns);
 	if (sums->why_not)
 		return 0;
 	rc = wt_ledger_sums_find_late(sums);
+	if (sums->has_drops)
+		keep_sums(sums);
 	if (!rc)
 		rc = wt_ledger_sums_read_clock(sums);
 	if (rc)
@@ -369,6 +386,8 @@ int wt_ledger_sums_advance(struct wt_ledger_sums *sums, int64_t until_ns)
 	until_ns = linked_until_ns(sums, until_ns);
 	rc = sums->mark.is_late ? 1 : pass(sums, from_ns, until_ns);
 	/* From the beginning: once for another basis or for what came late, once more for launches ahead of kernels. */
+	if (!rc && sums->has_drops)
+		keep_sums(sums);
 	for (int i = 0; i < 3 && (rc == 1 || (!rc && !i && sums->mark.is_late)); i++) {
 		int64_t lead_ns = sums->mark.lead_ns;
 

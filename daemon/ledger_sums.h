@@ -19,6 +19,9 @@
  * came later than the time that is summed, or the BASIS is another: the clock error, the begin of the window, or
  * when a process launched first and on how many devices. Then all is summed again from the beginning, or read.
  *
+ * Where rows were dropped (drop.h) nothing can be summed again: then sums go on with the new basis, and what was summed
+ * stays as it was known then. Where rows went that were not summed there are none.
+ *
  * Memory: the facts from the marks on, HOLD_MAX rows a device, one entry for each process and configuration.
  * Single-threaded; blocks on the file.
  */
@@ -32,7 +35,9 @@
 
 /* why_not, where that can't be mended by summing anew. */
 #define WT_LEDGER_TOO_LATE "records came too late"
+#define WT_LEDGER_DROPPED "rows were dropped whose gaps were not summed"
 
+#define WT_LEDGER_MENDED "gaps_mended" /* key of meta: how often `mended` */
 #define WT_LEDGER_CLOCK_LEAST_NS 1000 /* what CUPTI's conversion may be off: see cli/ledger.c */
 
 /*
@@ -98,6 +103,8 @@ struct wt_ledger_sums {
 	int64_t clock_error_ns; /* of the whole run */
 	const char *why_not; /* they are of no use; static text, NULL: they are */
 	bool is_anew; /* the file's are to go */
+	bool has_drops; /* rows that are summed are not there any more */
+	int64_t mended; /* how often the basis changed, or something came late, after that */
 	/* of the pass */
 	struct wt_facts *facts;
 	struct wt_ledger_shape *configs;

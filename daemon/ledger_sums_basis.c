@@ -151,6 +151,22 @@ int wt_ledger_sums_find_late(struct wt_ledger_sums *sums)
 	return rc;
 }
 
+const char *wt_ledger_sums_find_drops(struct wt_ledger_sums *sums, int64_t from_ns)
+{
+	int64_t last_id = INT64_MIN;
+
+	if (wt_db_has_table(sums->db, "dropped"))
+		last_id =
+		        wt_db_int(sums->db, "SELECT max(last_id) FROM main.dropped WHERE kind = 1",
+		                  INT64_MIN);
+	sums->has_drops = last_id != INT64_MIN;
+	if (!sums->has_drops)
+		return NULL;
+	/* Nor can a window be summed that begins elsewhere. */
+	return sums->mark.from_ns == from_ns && sums->mark.low_exec > last_id ? NULL
+	                                                                      : WT_LEDGER_DROPPED;
+}
+
 /*
  * Kernels that may have run in a gap that is summed, by what is known now. Launches without kernels yet are not
  * among them: no time is summed that is later than the first of those.

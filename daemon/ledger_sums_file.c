@@ -329,6 +329,17 @@ static void write_streams(struct writer *w, const struct wt_ledger_sums *sums)
 	end(w);
 }
 
+/* How often sums of rows that are gone were kept though they would be others now. */
+static void write_mended(struct writer *w, const struct wt_ledger_sums *sums)
+{
+	if (!sums->mended)
+		return;
+	begin(w, "INSERT INTO meta VALUES ('" WT_LEDGER_MENDED "', ?1) ON CONFLICT DO UPDATE SET "
+	         "value = CAST(value AS INTEGER) + ?1");
+	WRITE(w, "i", sums->mended);
+	end(w);
+}
+
 int wt_ledger_sums_save(const struct wt_ledger_sums *sums, sqlite3 *db)
 {
 	struct writer w = {.db = db};
@@ -341,6 +352,7 @@ int wt_ledger_sums_save(const struct wt_ledger_sums *sums, sqlite3 *db)
 	write_places(&w, sums);
 	write_owners(&w, sums);
 	write_streams(&w, sums);
+	write_mended(&w, sums);
 	return w.rc;
 }
 

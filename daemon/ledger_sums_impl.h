@@ -22,6 +22,8 @@ struct wt_ledger_owner *wt_ledger_sums_owner(struct wt_ledger_sums *sums, int64_
                                              int64_t process_id, int64_t config_id);
 /* Why a run can't have sums, whatever is in them: static text, or NULL. */
 const char *wt_ledger_sums_obstacle(const struct wt_ledger_sums *sums);
+/* Sets has_drops: were rows dropped? And why sums can't go on, or NULL. */
+const char *wt_ledger_sums_find_drops(struct wt_ledger_sums *sums, int64_t from_ns);
 void wt_ledger_sums_reset(struct wt_ledger_sums *sums);
 /* Rows from mark.low_exec on, each device's in order, through take(). */
 int wt_ledger_sums_read(struct wt_ledger_sums *sums, int64_t until_ns,

@@ -210,6 +210,11 @@ bool wt_ledger_work_is_done(const struct wt_run *run)
 	       (work->is_given_up || (work->is_final && work->batches == run->batches));
 }
 
+bool wt_ledger_work_is_wanted(const struct wt_run *run)
+{
+	return run->is_wal && !wt_ledger_work_is_done(run);
+}
+
 void wt_ledger_work_fini(struct wt_run *run)
 {
 	struct task *task = run->ledger ? run->ledger->task : NULL;

@@ -8,7 +8,7 @@ libwtstore_a_SOURCES = daemon/daemon.h \
 	daemon/folds.h daemon/ledger_facts.c daemon/ledger_facts.h daemon/ledger_gaps.c daemon/ledger_gaps.h \
 	daemon/ledger_sums.c daemon/ledger_sums.h daemon/ledger_sums_basis.c daemon/ledger_sums_impl.h daemon/ledger_sums_marks.c \
 	daemon/ledger_sums_file.c daemon/ledger_sums_rows.c daemon/ledger_sums_task.c \
-	daemon/liveness.c daemon/log.c daemon/measured.c daemon/pack.c daemon/pack.h daemon/pack_merge.c \
+	daemon/liveness.c daemon/log.c daemon/measured.c daemon/drop.c daemon/drop.h daemon/drop_mark.c daemon/drop_rows.c daemon/pack.c daemon/pack.h daemon/pack_merge.c \
 	daemon/process.c daemon/process_restore.c daemon/process_stat.c daemon/profiled.c daemon/ranges.c daemon/record.c \
 	daemon/replay.c daemon/replay.h daemon/replay_impl.h daemon/replay_lay.c daemon/runs.c \
 	daemon/rederive.c daemon/rederive.h daemon/rederive_chunk.c daemon/rederive_impl.h daemon/sampled.c daemon/segment_map.c daemon/shares.c daemon/store.c

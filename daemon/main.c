@@ -121,13 +121,13 @@ static bool is_run_over(const struct wt_daemon *daemon, const struct wt_run *run
 	return true;
 }
 
-/* The last one of a run stays until what was measured is folded, gaps are summed, and rows are packed: with
- * it the run would go. */
+/* The last one of a run stays until what was measured is folded, gaps are summed, and rows are packed and within
+ * their limit: with it the run would go. */
 static bool is_held(const struct wt_process *process)
 {
 	return process->run->process_count == 1 &&
 	       (!wt_folds_are_done(process->run) || !wt_ledger_work_is_done(process->run) ||
-	        !wt_pack_is_done(process->run));
+	        !wt_drop_is_done(process->run) || !wt_pack_is_done(process->run));
 }
 
 bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
@@ -149,7 +149,9 @@ bool wt_daemon_round(struct wt_daemon *daemon, int64_t now_ns, bool is_last)
 			err = wt_ledger_work_step(run, is_over, now_ns);
 		if (err)
 			fail(daemon, run, err, now_ns);
-		/* Records go first. */
+		/* Records go first; but a limit holds while they come without a pause, too. */
+		if (!has_more && !err && run->db)
+			wt_drop_step(run, is_over, now_ns, &has_more);
 		if (!has_work && !has_more && !err)
 			wt_pack_step(run, is_over, now_ns, &has_more);
 		has_work |= has_more;

@@ -78,12 +78,13 @@ static void load_kind(struct wt_run *run, enum wt_batch_kind kind)
 
 static int64_t next_id(struct wt_run *run, const char *id, enum wt_batch_kind kind)
 {
-	char sql[160];
+	char sql[240];
 
 	snprintf(sql, sizeof(sql),
 	         "SELECT max(ifnull((SELECT max(%s) FROM main.%s), 0), ifnull((SELECT max(last_id) "
-	         "FROM chunk WHERE kind = %d), 0))",
-	         id, table_of[kind], (int)wt_batch_chunk(kind));
+	         "FROM chunk WHERE kind = %d), 0), ifnull((SELECT max(last_id) FROM dropped WHERE "
+	         "kind = %d), 0))",
+	         id, table_of[kind], (int)wt_batch_chunk(kind), (int)wt_batch_chunk(kind));
 	return 1 + wt_db_int(run->db, sql, 0);
 }
 

@@ -538,6 +538,7 @@ void wt_process_unload(struct wt_process *process)
 	free(process->marks);
 	process->marks = NULL;
 	process->marks_count = process->marks_room = process->marks_first = 0;
+	process->drop_ticket = (struct wt_drop_ticket){0};
 	free(process->contexts);
 	process->contexts = NULL;
 	process->contexts_count = 0;

@@ -376,6 +376,7 @@ int wt_run_open(struct wt_daemon *daemon, struct wt_run *run,
 	                             "FROM profile_launch)",
 	                             0) != 0;
 	wt_pack_load(run);
+	wt_drop_load(run, header);
 	if (run->state != WT_STORE_OK && run->state != WT_STORE_CLOSED)
 		wt_log_line("%s: writing again", run->path);
 	run->state = WT_STORE_OK;

@@ -162,6 +162,7 @@ static const char *const statement_sql[WT_SQL_MAX] = {
                             "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         [WT_SQL_HOOK_TIME] = "INSERT OR REPLACE INTO hook_time VALUES (?,?,?,?)",
         [WT_SQL_GRAPH_UNOBSERVED] = "INSERT OR REPLACE INTO graph_unobserved VALUES (?,?)",
+        [WT_SQL_DROP_MARK] = "INSERT OR IGNORE INTO drop_mark VALUES (?,?,?,?)",
 };
 
 int wt_store_check(struct wt_run *run, int sqlite_code)

@@ -1,22 +1,40 @@
 # doc/local.mk
-dist_man_MANS += doc/wavetap.1 doc/wavetapd.8 doc/wavetap-sampler.8
+# A page for each command, doc/man/wavetap-COMMAND.1, with the command's options from its table:
+# `make man-options` brings these up to date, tests/unit/test_man.sh holds them and runs the examples.
+dist_man_MANS += \
+	doc/man/wavetap.1 doc/man/wavetapd.8 doc/man/wavetap-sampler.8 \
+	doc/man/libwavetap.7 doc/man/wavetap-selection.7 \
+	doc/man/wavetap-analyze.1 \
+	doc/man/wavetap-check.1 \
+	doc/man/wavetap-copies.1 \
+	doc/man/wavetap-diagnose.1 \
+	doc/man/wavetap-doctor.1 \
+	doc/man/wavetap-export.1 \
+	doc/man/wavetap-gaps.1 \
+	doc/man/wavetap-gc.1 \
+	doc/man/wavetap-history.1 \
+	doc/man/wavetap-import.1 \
+	doc/man/wavetap-ledger.1 \
+	doc/man/wavetap-preload.1 \
+	doc/man/wavetap-ranges.1 \
+	doc/man/wavetap-ranks.1 \
+	doc/man/wavetap-run.1 \
+	doc/man/wavetap-runs.1 \
+	doc/man/wavetap-show.1 \
+	doc/man/wavetap-simulate.1 \
+	doc/man/wavetap-sms.1 \
+	doc/man/wavetap-status.1 \
+	doc/man/wavetap-steps.1 \
+	doc/man/wavetap-timeline.1 \
+	doc/man/wavetap-top.1 \
+	doc/man/wavetap-whatif.1
+EXTRA_DIST += scripts/man-options.sh
+.PHONY: man-options
+man-options: wavetap
+	$(AM_V_at)sh $(top_srcdir)/scripts/man-options.sh ./wavetap $(top_srcdir)/doc/man/wavetap-*.1
 
-# A page per command, made from wavetap.1; the test tests/unit/test_man.sh runs their examples.
-command_pages = \
-	doc/wavetap-run.1 doc/wavetap-top.1 doc/wavetap-show.1 doc/wavetap-ledger.1 doc/wavetap-gaps.1 \
-	doc/wavetap-timeline.1 doc/wavetap-steps.1 doc/wavetap-copies.1 doc/wavetap-diagnose.1 \
-	doc/wavetap-ranges.1 doc/wavetap-ranks.1 doc/wavetap-sms.1 doc/wavetap-simulate.1 doc/wavetap-whatif.1 doc/wavetap-runs.1 doc/wavetap-history.1 doc/wavetap-status.1 doc/wavetap-preload.1 \
-	doc/wavetap-export.1 doc/wavetap-import.1 doc/wavetap-analyze.1 doc/wavetap-doctor.1 \
-	doc/wavetap-gc.1 doc/wavetap-check.1
-nodist_man_MANS = $(command_pages)
-CLEANFILES += $(command_pages) doc/pages.stamp
-EXTRA_DIST += scripts/man-pages.sh
-doc/pages.stamp: $(top_srcdir)/doc/wavetap.1 $(top_srcdir)/scripts/man-pages.sh
-	$(AM_V_GEN)$(MKDIR_P) doc && sh $(top_srcdir)/scripts/man-pages.sh $(top_srcdir)/doc/wavetap.1 doc && touch $@
-$(command_pages): doc/pages.stamp
-	@test -f $@ || { rm -f doc/pages.stamp && $(MAKE) doc/pages.stamp; }
-
-dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md doc/trace.md
+EXTRA_DIST += doc/images/ledger.svg doc/images/ranks.svg doc/images/report-time.png doc/images/report.png doc/images/watch.svg
+dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md doc/trace.md doc/openmetrics.md
 
 schemadir = $(docdir)/schema
 dist_schema_DATA = \
@@ -28,3 +46,10 @@ dist_schema_DATA = \
 	doc/schema/show.schema.json doc/schema/simulate.schema.json doc/schema/status.schema.json \
 	doc/schema/steps.schema.json doc/schema/timeline.schema.json doc/schema/top.schema.json \
 	doc/schema/whatif.schema.json
+
+# What the commands of the tutorial print; tests/unit/test_tutorial.sh compares.
+dist_doc_DATA += doc/reading-idle-sm-time.md
+EXTRA_DIST += scripts/doc-outputs.sh
+.PHONY: tutorial
+tutorial: wavetap
+	$(AM_V_at)sh $(top_srcdir)/scripts/doc-outputs.sh ./wavetap $(top_srcdir) $(top_srcdir)/doc/reading-idle-sm-time.md

@@ -168,6 +168,14 @@ static void fill_record_dir(char *text, size_t bytes)
 		strcpy(text + used, value);
 }
 
+/* Cut, it would be another limit. */
+static void fill_keep_rows(char *text, size_t bytes)
+{
+	const char *value = secure_getenv("WAVETAP_KEEP_ROWS");
+
+	snprintf(text, bytes, "%s", !value ? "" : strlen(value) < bytes ? value : "?");
+}
+
 /* A library in the process that isn't ours, and most likely counts: ncu, nsys and the like. */
 static bool is_other_tool(void)
 {
@@ -220,6 +228,7 @@ void wt_facts_fill(struct wt_segment_header *header)
 	fill_text(header->run_name, sizeof(header->run_name), "WAVETAP_NAME");
 	fill_text(header->run_tags, sizeof(header->run_tags), "WAVETAP_TAGS");
 	fill_record_dir(header->record_dir, sizeof(header->record_dir));
+	fill_keep_rows(header->keep_rows, sizeof(header->keep_rows));
 	fill_measurements(header);
 	fill_command(header);
 }

@@ -284,6 +284,38 @@ CREATE TABLE IF NOT EXISTS chunk (
 CREATE INDEX IF NOT EXISTS chunk_find
   ON chunk (kind, process_id, device_id, first_id);
 
+-- Rows that are gone, the oldest first, because the run had a limit (WAVETAP_KEEP_ROWS): how many, and of when.
+-- No kernel is left that ended before the greatest last_ns but a few of other processes; sums and counters have all.
+CREATE TABLE IF NOT EXISTS dropped (
+  process_id INTEGER NOT NULL,             -- 0: not told apart (kind 4)
+  device_id  INTEGER NOT NULL,             -- kinds 1 and 4; else 0
+  kind       INTEGER NOT NULL,             -- as in chunk
+  row_count  INTEGER NOT NULL,
+  bytes      INTEGER NOT NULL,             -- that they took, packed
+  first_ns   INTEGER,                      -- least of their times; NULL: they had none
+  last_ns    INTEGER,                      -- greatest
+  last_id    INTEGER NOT NULL,             -- highest exec_id, seq or call_id
+  dropped_ns INTEGER NOT NULL,             -- when rows went last
+  PRIMARY KEY (process_id, device_id, kind)
+) STRICT, WITHOUT ROWID;
+
+-- Threads of launch calls that are gone: `loss` counts threads.
+CREATE TABLE IF NOT EXISTS dropped_thread (
+  process_id INTEGER NOT NULL,
+  thread32   INTEGER NOT NULL,
+  PRIMARY KEY (process_id, thread32)
+) STRICT, WITHOUT ROWID;
+
+-- For wavetapd: kernels of launches below seq, and of graph launches among calls below call_id, have ids below
+-- exec_id. When those kernels are gone, so may these calls be.
+CREATE TABLE IF NOT EXISTS drop_mark (
+  process_id INTEGER NOT NULL,
+  exec_id    INTEGER NOT NULL,
+  seq        INTEGER NOT NULL,
+  call_id    INTEGER NOT NULL,
+  PRIMARY KEY (process_id, exec_id, seq, call_id)
+) STRICT, WITHOUT ROWID;
+
 -- Numbers and names of hooked entries.
 CREATE TABLE api (
   api   INTEGER PRIMARY KEY,
@@ -593,6 +625,25 @@ CREATE TABLE IF NOT EXISTS graph_unobserved (
   launches   INTEGER NOT NULL
 ) STRICT;
 
+-- Of a run that `wavetap merge` made: the runs it is made of, and what their clocks were moved by.
+--   time here = t + offset_ns + drift x (t - middle_ns)
+CREATE TABLE IF NOT EXISTS merge_source (
+  source_id     INTEGER PRIMARY KEY,
+  run_id        TEXT NOT NULL,
+  name          TEXT NOT NULL,             -- '': it had none
+  hostname      TEXT NOT NULL,
+  first_process INTEGER NOT NULL,          -- process_id of its processes here
+  last_process  INTEGER NOT NULL,
+  clock         TEXT NOT NULL CHECK (clock IN ('reference', 'collectives', 'launches', 'same host',
+                                               'as it was')),
+  offset_ns     INTEGER NOT NULL,
+  middle_ns     INTEGER NOT NULL,
+  drift         REAL NOT NULL,             -- ns per ns
+  error_ns      INTEGER,                   -- 95 of 100 ends of collectives, or launches, are within; NULL: not known
+  limit_ns      INTEGER,                   -- it can't be off by more; NULL: not known
+  events        INTEGER NOT NULL           -- collectives or launches that were set beside each other
+) STRICT;
+
 -- ------------------------------------------------------------------ views
 
 -- Time without a kernel, by cause, as far as wavetapd has summed it: what `wavetap ledger` and `top` need of a
@@ -881,7 +932,9 @@ SELECT process_id, pid, state,
                   -- never got to count the calls. One for each thread at most, less the one that
                   -- called exit; the threads are counted only where there is something to explain.
                   - CASE WHEN state <> 'live' AND kernels_cupti_only > launches_attempted - launches_stored
-                    THEN (SELECT max(0, count(DISTINCT thread32) - (proc.state = 'finished'))
-                          FROM launch_call l WHERE l.process_id = proc.process_id) ELSE 0 END)
+                    THEN (SELECT max(0, count(*) - (proc.state = 'finished'))
+                          FROM (SELECT thread32 FROM launch_call l WHERE l.process_id = proc.process_id
+                                UNION SELECT thread32 FROM dropped_thread d WHERE d.process_id = proc.process_id))
+                    ELSE 0 END)
          AS unexplained
 FROM proc;

@@ -55,6 +55,12 @@ int wt_db_open_write(const char *path, bool create, sqlite3 **ret_db, bool *ret_
 int wt_db_upgrade(sqlite3 *db);
 
 /*
+ * For a file in which rows are dropped for the first time: its view `loss` may be of before that was possible. In the
+ * caller's transaction. An SQLite code.
+ */
+int wt_db_renew_loss(sqlite3 *db);
+
+/*
  * Makes a run file that nobody else knows of yet, without a journal: after any failure it is to
  * be thrown away. `path` may be an empty file, or ":memory:". Errors as above.
  */

@@ -122,6 +122,19 @@ static int from_4(sqlite3 *db)
 	                         : code;
 }
 
+int wt_db_renew_loss(sqlite3 *db)
+{
+	int code;
+
+	if (wt_db_int(db,
+	              "SELECT instr(sql, 'dropped_thread') FROM main.sqlite_schema WHERE name = "
+	              "'loss'",
+	              0))
+		return SQLITE_OK;
+	code = sqlite3_exec(db, "DROP VIEW IF EXISTS main.loss", NULL, NULL, NULL);
+	return code == SQLITE_OK ? run_of_schema(db, "CREATE VIEW loss") : code;
+}
+
 int wt_db_upgrade(sqlite3 *db)
 {
 	char sql[48];

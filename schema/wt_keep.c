@@ -127,6 +127,25 @@ int wt_keep_parse(const char *text, struct wt_keep *keep, char error[WT_DB_ERROR
 	return 0;
 }
 
+int wt_keep_rows_parse(const char *text, struct wt_keep *ret_keep, char error[WT_DB_ERROR_BYTES])
+{
+	struct wt_keep keep = WT_KEEP_ALL;
+
+	*ret_keep = WT_KEEP_ALL;
+	if (!strcmp(text, "all"))
+		return 0;
+	if (text[0] && strcmp(text, "?") != 0 && !wt_keep_parse(text, &keep, error) &&
+	    keep.runs < 0 && keep.bytes != 0 && keep.age_ns != 0) {
+		*ret_keep = keep;
+		return 0;
+	}
+	(void)wt_keep_parse(WT_KEEP_ROWS_DEFAULT, ret_keep, error);
+	if (!text[0])
+		return 0;
+	snprintf(error, WT_DB_ERROR_BYTES, "\"%.60s\" is not " WT_KEEP_ROWS_FORM, text);
+	return -EINVAL;
+}
+
 /* ---- which */
 
 static int64_t age_ns(const struct wt_db_run_file *run, int64_t now_ns)

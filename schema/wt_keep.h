@@ -29,6 +29,15 @@ static inline bool wt_keep_is_limited(const struct wt_keep *keep)
  */
 int wt_keep_parse(const char *text, struct wt_keep *keep, char error[WT_DB_ERROR_BYTES]);
 
+/*
+ * The limits of the rows of one run (WAVETAP_KEEP_ROWS): a size of its file ("8GiB"), an age of its rows ("12h"),
+ * or both with a comma; "all": none; "": WT_KEEP_ROWS_DEFAULT. As wt_keep_parse(), and given -EINVAL *ret_keep has
+ * the default.
+ */
+#define WT_KEEP_ROWS_DEFAULT "8GiB"
+#define WT_KEEP_ROWS_FORM "a size (2GiB), an age (12h), both with a comma, or all"
+int wt_keep_rows_parse(const char *text, struct wt_keep *ret_keep, char error[WT_DB_ERROR_BYTES]);
+
 /* A time with its unit, as above ("90s", "1.5h"). 0 or -EINVAL. */
 int wt_keep_parse_time(const char *text, int64_t *ret_ns);
 

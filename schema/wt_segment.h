@@ -48,6 +48,7 @@
 
 #define WT_RUN_KEY_BYTES 256
 #define WT_TEXT_BYTES 1024
+#define WT_KEEP_ROWS_BYTES 64
 
 /* A process above the observed one, in the pid namespace of that one. */
 struct wt_ancestor {
@@ -101,6 +102,9 @@ struct wt_segment_header {
 	uint64_t
 	        sample_interval_ns; /* application: what WAVETAP_SAMPLE asks for, or WT_SAMPLE_AUTO;
 	                              * 0 = nothing. Sampler: the interval that it began with */
+	char keep_rows
+	        [WT_KEEP_ROWS_BYTES]; /* WAVETAP_KEEP_ROWS; "" = not set, as in headers that end
+	                                     * before it; "?" = it had no room */
 };
 
 /* Who writes a segment. */

@@ -1,16 +1,16 @@
 #!/bin/sh
 # Installs what building and testing wavetap needs on Debian and Ubuntu: a C compiler,
-# autotools, SQLite, zlib; for the tests also sqlite3 and binutils. As root or with sudo.
+# autotools, SQLite, zlib, ncurses; for the tests also sqlite3, binutils and tmux. As root or with sudo.
 # On other systems it says what to install. Nothing is touched when all is there already.
 #
-# With --cross, where nobody is asked for a password (root, or CI set): also what the tests for
+# With --cross, where nobody is asked for a password (root, or CI set): also what checks man pages (mandoc), and what the tests for
 # aarch64 and musl need, about 250 MB on disk. Without it those tests are skipped, each with its reason.
 set -eu
 
 is_cross=
 [ "${1:-}" != --cross ] || is_cross=1
 
-packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libc6-dev binutils sqlite3 gzip"
+packages="gcc make autoconf automake pkg-config libsqlite3-dev zlib1g-dev libncurses-dev libc6-dev binutils sqlite3 gzip tmux"
 
 missing=
 for package in $packages; do
@@ -26,7 +26,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
   for tool in cc make autoreconf pkg-config; do
     command -v "$tool" >/dev/null 2>&1 || {
       echo "install-deps: '$tool' is missing, and this is not a Debian system: install a C compiler," >&2
-      echo "install-deps: make, autoconf, automake, pkg-config, SQLite and zlib with headers" >&2
+      echo "install-deps: make, autoconf, automake, pkg-config, SQLite and zlib with headers (ncurses for --watch)" >&2
       exit 1
     }
   done
@@ -35,7 +35,7 @@ fi
 
 cross=
 if [ -n "$is_cross" ] && { [ "$(id -u)" = 0 ] || [ -n "${CI:-}" ]; }; then
-  for package in gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user musl-tools; do
+  for package in gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user musl-tools mandoc; do
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
       cross="$cross $package"
   done

@@ -1,7 +1,8 @@
 # What people run. The targets here are the ones CONTRIBUTING.md names.
 EXTRA_DIST += scripts/install-deps.sh scripts/build.sh scripts/test.sh scripts/quickstart.sh \
 	scripts/format.sh scripts/lint.sh scripts/stress.sh \
-	scripts/fuzz.sh scripts/coverage.sh scripts/hazards.sh
+	scripts/fuzz.sh scripts/coverage.sh scripts/hazards.sh \
+	scripts/screenshots.sh scripts/terminal_svg.py scripts/png_small.py
 
 .PHONY: list-tests fuzz-targets format check-format lint check-asan check-ubsan check-tsan check-aarch64 check-valgrind coverage \
 	stress bench fuzz

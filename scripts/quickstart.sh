@@ -1,6 +1,6 @@
 #!/bin/sh
 # From a fresh clone to a first picture: installs what is missing (as root or with sudo), builds,
-# runs the demo program under wavetap and shows its `top`.
+# runs the demo program under wavetap, which ends with where its SM-time went, and shows its `top`.
 #
 # Without a GPU the demo runs on the simulated one (tests/fake/), and says so; then the `top` of a
 # real H200 training run is shown, from the recording in tests/data/.
@@ -54,7 +54,9 @@ Next, in $top:
   export WAVETAP_DIR=build/quickstart    the demo's run stays apart, there:
   build/wavetap diagnose                 what costs most, why, what to try
   build/wavetap show 1                   the first kernel of its top
+  build/wavetap top --watch              the live view: ? has the keys, q ends it
+  build/wavetap export -o report.html    all of it as one page, for a browser
   unset WAVETAP_DIR
-  build/wavetap run -- python train.py   your own program, and its top
+  build/wavetap run -- python train.py   your own program, and its story
   sudo make -C build install             put it into /usr/local
 MSG

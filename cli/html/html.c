@@ -165,6 +165,8 @@ void wt_html_int(FILE *out, int64_t value, const char *shown)
 {
 	char text[WT_TEXT_NUMBER_BYTES];
 
+	if (!value && shown && !strcmp(shown, "0ns"))
+		shown = "0";
 	fprintf(out, "<td data-v=\"%" PRId64 "\">", value);
 	wt_html_text(out, shown ? shown : wt_text_count(text, value), 0);
 	fputs("</td>", out);
@@ -308,6 +310,15 @@ void wt_html_swatch(FILE *out, const char *class)
 	        "focusable=\"false\">"
 	        "<rect class=\"%s\" width=\"10\" height=\"10\"></rect></svg>",
 	        class);
+}
+
+const char *wt_html_waves(char text[WT_TEXT_NUMBER_BYTES], double waves)
+{
+	if (waves > 0 && waves < 0.01)
+		snprintf(text, WT_TEXT_NUMBER_BYTES, "<0.01");
+	else
+		snprintf(text, WT_TEXT_NUMBER_BYTES, "%.2f", waves);
+	return text;
 }
 
 const char *wt_html_percent(char text[WT_TEXT_NUMBER_BYTES], double part, double whole)

@@ -93,4 +93,7 @@ void wt_html_swatch(FILE *out, const char *class);
 /* "12.3 %", or "–" where the whole is not above 0. */
 const char *wt_html_percent(char text[WT_TEXT_NUMBER_BYTES], double part, double whole);
 
+/* "7.76", "<0.01". */
+const char *wt_html_waves(char text[WT_TEXT_NUMBER_BYTES], double waves);
+
 #endif /* WT_CLI_HTML_HTML_H */

@@ -87,7 +87,7 @@ void wt_html_put_profile(FILE *out, const struct wt_show_config *config)
 		fprintf(out, "<path class=\"model\" d=\"M0 %.1fH600\"></path>",
 		        height_of(config->model.active_sms, sms));
 	fputs("</svg>\n", out);
-	snprintf(first, sizeof(first), "start, up: %.0f SMs", sms);
+	snprintf(first, sizeof(first), "start, top: %.0f SMs", sms);
 	put_axis(out, first, "", "end of the launch");
 	fprintf(out, "<figcaption>Tail profile, grid %" PRId64 ": SMs active, with the error",
 	        config->blocks);
@@ -142,8 +142,8 @@ static void put_curve_table(FILE *out, const struct wt_show_config *const *point
 	for (size_t i = 0; i < count; i++) {
 		wt_html_row_begin(out, "config", points[i]->row.config_id, NULL);
 		wt_html_int(out, points[i]->blocks, NULL);
-		snprintf(a, sizeof(a), "%.2f", points[i]->row.waves);
-		wt_html_double(out, points[i]->row.has_waves ? points[i]->row.waves : NAN, a, NULL);
+		wt_html_double(out, points[i]->row.has_waves ? points[i]->row.waves : NAN,
+		               wt_html_waves(a, points[i]->row.waves), NULL);
 		wt_html_int(out, mean_of(points[i]), wt_text_ns(a, mean_of(points[i])));
 		wt_html_int(out, points[i]->row.launches, NULL);
 		wt_html_row_end(out);
@@ -176,7 +176,7 @@ static void put_curve(FILE *out, const struct wt_show_config *const *points, siz
 	put_points(out, points, count, most_blocks, most_ns, true);
 	put_points(out, points, count, most_blocks, most_ns, false);
 	fputs("</svg>\n", out);
-	snprintf(middle, sizeof(middle), "up: %s", wt_text_ns(top, most_ns));
+	snprintf(middle, sizeof(middle), "top: %s", wt_text_ns(top, most_ns));
 	snprintf(last, sizeof(last), "%" PRId64 " blocks", most_blocks);
 	put_axis(out, "0", middle, last);
 	fprintf(out, "<figcaption>Time against grid, blocks of %" PRId64 " threads",
@@ -223,6 +223,7 @@ int wt_html_put_curves(FILE *out, const struct wt_show *show)
 void wt_html_put_durations(FILE *out, const struct wt_show *show)
 {
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char top[WT_TEXT_NUMBER_BYTES + 24];
 	size_t n = show->bin_count;
 	int64_t most = 0;
 
@@ -250,8 +251,8 @@ void wt_html_put_durations(FILE *out, const struct wt_show *show)
 		        wt_text_ns(b, show->bins[i].low_ns), wt_text_ns(c, show->bins[i].high_ns));
 	}
 	fputs("</svg>\n", out);
-	snprintf(c, sizeof(c), "up: %s", wt_text_count(a, most));
-	put_axis(out, wt_text_ns(a, show->bins[0].low_ns), c,
+	snprintf(top, sizeof(top), "top: %s launches", wt_text_count(a, most));
+	put_axis(out, wt_text_ns(a, show->bins[0].low_ns), top,
 	         wt_text_ns(b, show->bins[n - 1].high_ns));
 	fprintf(out,
 	        "<figcaption>Durations of its launches: median %s, 99 of 100 within "

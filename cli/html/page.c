@@ -61,6 +61,7 @@ static void put_top(FILE *out, const struct wt_html_report *report)
 
 	fputs("<body>\n<a class=\"skip\" href=\"#content\">To the content</a>\n<header>\n<h1>",
 	      out);
+	fputs(info->name[0] ? "" : "run ", out);
 	wt_html_text(out, info->name[0] ? info->name : info->id, 200);
 	fputs("</h1>\n<p class=\"by\">a run as <code>wavetap</code> saw it</p>\n"
 	      "<button type=\"button\" id=\"theme\" class=\"js-only\">dark or light</button>\n"

@@ -12,6 +12,8 @@
 #include "cli/measured.h"
 #include "cli/show.h"
 
+#define NAME_SHOWN_BYTES 240
+
 static const struct wt_html_column config_columns[] = {
         {NULL, "Grid", NULL, true},
         {NULL, "Block", NULL, true},
@@ -65,8 +67,8 @@ static void put_config(FILE *out, const struct wt_show_config *config)
 	wt_html_int(out, row->smem_bytes, wt_text_bytes(a, (uint64_t)row->smem_bytes));
 	put_known(out, row->blocks_per_sm > 0, row->blocks_per_sm, NULL, reason);
 	wt_html_words(out, row->limiter);
-	snprintf(a, sizeof(a), "%.2f", row->waves);
-	wt_html_double(out, row->has_waves ? row->waves : NAN, a, reason);
+	wt_html_double(out, row->has_waves ? row->waves : NAN, wt_html_waves(a, row->waves),
+	               reason);
 	wt_html_int(out, row->launches, NULL);
 	wt_html_int(out, row->time_ns, wt_text_ns(a, row->time_ns));
 	wt_html_double(out, row->launches ? (double)row->time_ns / (double)row->launches : NAN,
@@ -127,20 +129,32 @@ static void put_advice(FILE *out, const struct wt_show *show)
 		fputs("</ul>\n", out);
 }
 
+/* Folded where it would fill half a screen. */
+static void put_full_name(FILE *out, const char *name)
+{
+	bool is_long = strlen(name) > NAME_SHOWN_BYTES;
+
+	if (is_long)
+		fputs("<details><summary>whole name</summary>\n", out);
+	fputs("<p class=\"fullname\">", out);
+	wt_html_text(out, name, WT_HTML_FULL_NAME_BYTES);
+	fputs(is_long ? "</p>\n</details>\n" : "</p>\n", out);
+}
+
 static void put_head(FILE *out, const struct wt_html_report *report, const struct wt_show *show)
 {
 	const struct wt_report_row *total = &show->total;
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES], c[WT_TEXT_NUMBER_BYTES];
+	char d[WT_TEXT_NUMBER_BYTES];
 
 	fprintf(out, "<h3 id=\"kernel-%" PRId64 "\">", total->kernel_id);
 	wt_html_text(out, total->kernel_shown, WT_HTML_NAME_BYTES);
-	fputs("</h3>\n<p class=\"fullname\">", out);
-	wt_html_text(out, show->demangled, WT_HTML_FULL_NAME_BYTES);
-	fprintf(out,
-	        "</p>\n<p>%s launches, %s in all; lost to underfill %s of the GPU, to waves %s",
-	        wt_text_count(a, total->launches), wt_text_ns(b, total->time_ns),
-	        wt_text_ns(c, (int64_t)total->underfill_gpu_ns),
-	        wt_text_ns(a, (int64_t)total->wave_gpu_ns));
+	fputs("</h3>\n", out);
+	put_full_name(out, show->demangled);
+	fprintf(out, "<p>%s launch%s, %s in all; lost to underfill %s of the GPU, to waves %s",
+	        wt_text_count(a, total->launches), total->launches == 1 ? "" : "es",
+	        wt_text_ns(b, total->time_ns), wt_text_ns(c, (int64_t)total->underfill_gpu_ns),
+	        wt_text_ns(d, (int64_t)total->wave_gpu_ns));
 	if (total->wave_max_gpu_ns > total->wave_gpu_ns)
 		fprintf(out, " to %s", wt_text_ns(a, (int64_t)total->wave_max_gpu_ns));
 	if (total->has_measured)

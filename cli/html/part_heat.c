@@ -59,7 +59,8 @@ static void put_map(FILE *out, const struct wt_html_report *report, const struct
 	for (int level = -1; level < LEVELS; level++)
 		put_level(out, heat, level);
 	fprintf(out,
-	        "</svg>\n<div class=\"axis\"><span>%s</span><span>up: 0 to 100 %% of the SMs</span>"
+	        "</svg>\n<div class=\"axis\"><span>%s</span><span>bottom to top: 0 to 100 %% of "
+	        "the SMs</span>"
 	        "<span>%s</span></div>\n",
 	        wt_text_ns(a, heat->start_ns - origin_ns), wt_text_ns(b, heat->end_ns - origin_ns));
 	fprintf(out,

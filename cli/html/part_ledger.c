@@ -147,8 +147,9 @@ static void put_line(FILE *out, const struct wt_ledger_device *device,
 		wt_html_swatch(out, class);
 	fprintf(out, "%s</th>", line->name);
 	if (line->reason) {
-		for (int i = 0; i < 4; i++)
+		for (int i = 0; i < 3; i++)
 			wt_html_unknown(out, line->reason);
+		wt_html_words(out, "");
 		wt_html_words(out, line->reason);
 		wt_html_row_end(out);
 		return;

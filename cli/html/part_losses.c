@@ -34,12 +34,13 @@ int wt_html_put_losses(FILE *out, const struct wt_html_report *report)
 
 	if (rc)
 		return rc;
-	if (!report->has_ledger)
-		wt_top_print_losses(lines.stream, &lines.terminal, losses);
-	else if (report->view.ledger.is_samples_alone)
+	if (report->has_ledger && report->view.ledger.is_samples_alone) {
 		wt_ledger_print_samples_alone(lines.stream, &lines.terminal, losses);
-	else
-		wt_ledger_print_losses(lines.stream, &lines.terminal, &report->view.ledger, losses);
+	} else {
+		if (report->has_ledger)
+			wt_ledger_say_losses(&lines.line, &report->view.ledger, losses);
+		wt_top_print_losses(lines.stream, &lines.terminal, losses);
+	}
 	wt_html_lines_end(&lines, out, NULL);
 	if (losses->processes_live)
 		fprintf(out,

@@ -16,17 +16,82 @@ static int64_t time_of(const struct wt_run_step *step)
 
 /* ---- the drawing */
 
-/* Bars of one step each, or of the longest of several. */
+/* What is full height: the longest steady step, and a tenth more; else the longest of all. */
+static int64_t height_ns(const struct wt_run_steps *steps)
+{
+	int64_t most_ns = 1, steady_ns = 0;
+
+	for (size_t i = 0; i < steps->count; i++) {
+		int64_t time_ns = time_of(&steps->steps[i]);
+
+		if (time_ns > most_ns)
+			most_ns = time_ns;
+		if (steps->steps[i].is_steady && time_ns > steady_ns)
+			steady_ns = time_ns;
+	}
+	return steady_ns > 0 && steady_ns + steady_ns / 10 < most_ns ? steady_ns + steady_ns / 10
+	                                                             : most_ns;
+}
+
+static void put_bar(FILE *out, const char *class, double x, double width, double height)
+{
+	fprintf(out, "<path class=\"%s\" d=\"M%.2f 160v-%.1fh%.2fv%.1fz\"></path>", class, x,
+	        height, width, height);
+}
+
+/* One step, or the longest of several. True: it is cut. */
+static bool put_step_bar(FILE *out, const struct wt_run_steps *steps, size_t slow, double x,
+                         double width, int64_t high_ns)
+{
+	const struct wt_run_step *step = &steps->steps[slow];
+	bool is_cut = time_of(step) > high_ns;
+	double all = 160 * (is_cut ? 1 : (double)time_of(step) / (double)high_ns);
+	double busy = 160 * (double)step->busy_ns / (double)high_ns;
+
+	put_bar(out,
+	        is_cut            ? "step-cut"
+	        : step->is_steady ? "step-gap"
+	                          : "step-odd",
+	        x, width, all);
+	if (steps->is_gpu_time && busy > 0)
+		put_bar(out, "c-active", x, width, busy < all ? busy : all);
+	return is_cut;
+}
+
+static void put_legend(FILE *out, const struct wt_run_steps *steps, size_t group, size_t cut)
+{
+	bool has_odd = false;
+
+	for (size_t i = 0; i < steps->count; i++)
+		has_odd |= !steps->steps[i].is_steady;
+	fputs("<figcaption>", out);
+	if (steps->is_gpu_time) {
+		wt_html_swatch(out, "c-active");
+		fputs("a kernel ran ", out);
+	}
+	wt_html_swatch(out, "step-gap");
+	fputs(steps->is_gpu_time ? "none did " : "steady ", out);
+	if (has_odd) {
+		wt_html_swatch(out, "step-odd");
+		fputs("of steps that are not steady ", out);
+	}
+	if (cut) {
+		wt_html_swatch(out, "step-cut");
+		fprintf(out, "longer than that, cut: %zu bar%s", cut, cut == 1 ? "" : "s");
+	}
+	if (group > 1)
+		fprintf(out, "; a bar is the longest of %zu steps", group);
+	fputs("</figcaption>\n", out);
+}
+
 static void put_bars(FILE *out, const struct wt_run_steps *steps)
 {
 	size_t group = (steps->count + WT_HTML_STEPS - 1) / WT_HTML_STEPS;
-	size_t bars = (steps->count + group - 1) / group;
-	int64_t most_ns = 1;
-	char a[WT_TEXT_NUMBER_BYTES], last[40], middle[80];
+	size_t bars = (steps->count + group - 1) / group, cut = 0;
+	double width = 1000 / (double)bars;
+	int64_t high_ns = height_ns(steps);
+	char a[WT_TEXT_NUMBER_BYTES];
 
-	for (size_t i = 0; i < steps->count; i++)
-		if (time_of(&steps->steps[i]) > most_ns)
-			most_ns = time_of(&steps->steps[i]);
 	fputs("<figure class=\"plot wide\">\n<svg class=\"steps\" viewBox=\"0 0 1000 160\" "
 	      "preserveAspectRatio=\"none\" role=\"img\"><title>",
 	      out);
@@ -34,42 +99,19 @@ static void put_bars(FILE *out, const struct wt_run_steps *steps)
 	               steps->count);
 	fputs("</title>\n", out);
 	for (size_t bar = 0; bar < bars; bar++) {
-		size_t first = bar * group, slow = first;
-		double width = 1000 / (double)bars, busy, all;
+		size_t slow = bar * group;
 
-		for (size_t i = first; i < first + group && i < steps->count; i++)
+		for (size_t i = slow; i < (bar + 1) * group && i < steps->count; i++)
 			if (time_of(&steps->steps[i]) > time_of(&steps->steps[slow]))
 				slow = i;
-		all = 160 * (double)time_of(&steps->steps[slow]) / (double)most_ns;
-		busy = steps->is_gpu_time
-		               ? 160 * (double)steps->steps[slow].busy_ns / (double)most_ns
-		               : 0;
-		fprintf(out, "<path class=\"%s\" d=\"M%.2f 160v-%.1fh%.2fv%.1fz\"></path>",
-		        steps->steps[slow].is_steady ? "step-gap" : "step-odd", width * (double)bar,
-		        all, width * 0.85, all);
-		if (busy > 0)
-			fprintf(out,
-			        "<path class=\"c-active\" d=\"M%.2f 160v-%.1fh%.2fv%.1fz\"></path>",
-			        width * (double)bar, busy, width * 0.85, busy);
+		cut += put_step_bar(out, steps, slow, width * (double)bar, width * 0.85, high_ns);
 	}
-	snprintf(middle, sizeof(middle), "up: %s", wt_text_ns(a, most_ns));
-	snprintf(last, sizeof(last), "step %zu", steps->count);
 	fprintf(out,
-	        "</svg>\n<div class=\"axis\"><span>step "
-	        "1</span><span>%s</span><span>%s</span></div>\n"
-	        "<figcaption>",
-	        middle, last);
-	if (steps->is_gpu_time) {
-		wt_html_swatch(out, "c-active");
-		fputs("a kernel ran ", out);
-	}
-	wt_html_swatch(out, "step-gap");
-	fputs(steps->is_gpu_time ? "none did " : "steady ", out);
-	wt_html_swatch(out, "step-odd");
-	fputs("of steps that are not steady", out);
-	if (group > 1)
-		fprintf(out, "; a bar is the longest of %zu steps", group);
-	fputs("</figcaption>\n</figure>\n", out);
+	        "</svg>\n<div class=\"axis\"><span>step 1</span><span>top: %s</span><span>step "
+	        "%zu</span></div>\n",
+	        wt_text_ns(a, high_ns), steps->count);
+	put_legend(out, steps, group, cut);
+	fputs("</figure>\n", out);
 }
 
 /* ---- tables */
@@ -208,8 +250,9 @@ int wt_html_put_steps(FILE *out, const struct wt_html_report *report)
 	if (steps->processes > 1)
 		fprintf(out, ", of process %" PRId64 " (pid %" PRId64 ") of %" PRId64,
 		        steps->process_id, steps->pid, steps->processes);
-	fprintf(out, ", found with confidence %.2f, %zu launches each.</p>\n",
-	        steps->found.confidence, steps->found.period_items);
+	fprintf(out, ", found with confidence %.2f, %zu launch%s each.</p>\n",
+	        steps->found.confidence, steps->found.period_items,
+	        steps->found.period_items == 1 ? "" : "es");
 	if (steps->count)
 		put_bars(out, steps);
 	if (report->step_times.count)

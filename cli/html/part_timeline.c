@@ -365,8 +365,8 @@ int wt_html_put_timeline(FILE *out, const struct wt_html_report *report)
 	int rc = 0;
 
 	fprintf(out,
-	        "<p>Up: all SMs. The file holds %zu stretches of %s a device; what is shorter is "
-	        "in "
+	        "<p>The whole height is all SMs. The file holds %zu stretches of %s a device; what "
+	        "is shorter is in "
 	        "their sums. <span class=\"js-only\">Drag over the drawing or use the buttons to "
 	        "zoom; with the "
 	        "drawing in focus, arrow keys move, + and - zoom, 0 shows all.</span></p>\n",

@@ -33,13 +33,16 @@ e2e_tests = \
 	tests/e2e/0920-analyze.sh tests/e2e/0925-analyze-packed.sh \
 	tests/e2e/0930-import.sh \
 	tests/e2e/0940-h200.sh \
-	tests/e2e/0960-packed.sh \
+	tests/e2e/0960-packed.sh tests/e2e/0962-keep-rows.sh \
 	tests/e2e/0945-late-h200.sh \
 	tests/e2e/1100-check.sh \
 	tests/e2e/1110-gc.sh \
-	tests/e2e/1120-doctor.sh
+	tests/e2e/1120-doctor.sh \
+	tests/e2e/1200-html.sh tests/e2e/1210-html-browser.sh \
+	tests/e2e/1230-watch.sh
 
 TESTS += $(e2e_tests)
+EXTRA_DIST += tests/browser/browser.js tests/browser/html_check.js
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)
 
 check_PROGRAMS += tests/fake/app_guest

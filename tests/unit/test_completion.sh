@@ -34,6 +34,8 @@ make_run=$build/tests/unit/make_run
 "$make_run" "$tmp/data/runs/19700101-003320-aaaa0002.db" ranks job-aaaa0002 2000000000000 || exit 99
 "$make_run" "$tmp/data/runs/19700101-005000-cccc0003.db" hooks job-cccc0003 3000000000000 || exit 99
 : >"$tmp/data/runs/19700101-010000-broken.db"
+# One with named ranges.
+"$build/wavetap" import -o "$tmp/ranges.db" "$src/tests/data/h200x2-late-ddp-rank0.wtrec" >/dev/null 2>&1
 : >"$tmp/cwd/a-file.db"
 cd "$tmp/cwd" || exit 99
 PATH=$tmp/bin:$PATH
@@ -84,6 +86,15 @@ is "$(offered show -r aaaa0001 tail "")" "" "one is enough"
 is "$(offered show -r aaaa0001 ev)" "" "a name with an escape character is not offered"
 is "$(offered top -r aaaa0001 --kernel "")" "half tail ev " "for an expression: what of a name means itself"
 
+# ---- ranges
+ranges="ncclAllGather ncclBroadcast ncclAllReduce ncclCommDestroy ncclCommInitRankConfig ncclCommFinalize "
+is "$(offered top -r "$tmp/ranges.db" --range nccl)" "$ranges" "ranges by the beginning of their names"
+is "$(wavetap --complete top -r "$tmp/ranges.db" --range ncclB)" "ncclBroadcast	NCCL" "... with their domain"
+is "$(offered show -r "$tmp/ranges.db" --range any:ncclB)" "any:ncclBroadcast " "... by whatever thread"
+is "$(offered top -r "$tmp/ranges.db" --range=ncclB)" "--range=ncclBroadcast " "... behind an equals sign"
+is "$(offered steps -r "$tmp/ranges.db" --step-marker ncclB)" "ncclBroadcast " "... as where steps begin"
+is "$(offered ledger -r "$tmp/ranges.db" --range "")" "" "... not where they are refused"
+
 # ---- what the shell completes by itself
 is "$(offered run "")$(offered run -- "")$(offered run -n x "")" ":commands :commands :commands " "run: a command"
 is "$(offered run -- python tr)$(offered run python --n)" ":files :files " "... and its arguments"
@@ -124,6 +135,7 @@ END
 	is "$(tried 'wavetap gaps --by=')" "cause  (one row per cause (default))|kernel  (one row per kernel that ended a gap)|call  (one row per call that the launching thread sat in, or none)" "bash: right behind it"
 	is "$(tried 'wavetap show -r aaaa0001 id:2')" 2 "bash: behind a colon"
 	is "$(tried 'wavetap top -r first')" first-aaaa0001 "bash: a run"
+	is "$(tried "wavetap top -r $tmp/ranges.db --range any:ncclB")" ncclBroadcast "bash: a range"
 	is "$(tried 'wavetap export -o a-')" a-file.db "bash: a file"
 	is "$(tried 'wavetap run --record fo')" folder "bash: a directory"
 	tried 'wavetap run wavet' | tr '|' '\n' | grep -qx wavetap
@@ -146,6 +158,7 @@ if command -v fish >/dev/null 2>&1; then
 	is "$(fished 'wavetap gaps --by ')" "cause kernel call " "fish: values, in our order"
 	is "$(fished 'wavetap gaps --by=k')" "--by=kernel " "fish: behind an equals sign"
 	is "$(fished 'wavetap show -r aaaa0002 id:2')" "id:2 " "fish: kernels"
+	is "$(fished "wavetap top -r $tmp/ranges.db --range any:ncclB")" "any:ncclBroadcast " "fish: a range"
 	is "$(fished 'wavetap export -o a-')" "a-file.db " "fish: files"
 	is "$(fished 'wavetap run --record fo')" "folder/ " "fish: directories"
 else
@@ -171,6 +184,8 @@ END
 	is "$(zshed 'wavetap gaps --by ke')" "wavetap gaps --by kernel" "zsh: a value"
 	is "$(zshed 'wavetap top -r fir')" "wavetap top -r first-aaaa0001" "zsh: a run"
 	is "$(zshed 'wavetap show -r aaaa0002 id:2')" "wavetap show -r aaaa0002 id:2" "zsh: a kernel"
+	is "$(zshed "wavetap top -r $tmp/ranges.db --range any:ncclB")" "wavetap top -r $tmp/ranges.db --range any:ncclBroadcast" "zsh: a range"
+	is "$(zshed 'wavetap top --limi')" "wavetap top --limit" "zsh: an option"
 	is "$(zshed 'wavetap export -o a-')" "wavetap export -o a-file.db" "zsh: a file"
 else
 	ok 0 "zsh # SKIP there is none"

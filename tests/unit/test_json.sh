@@ -79,7 +79,15 @@ sqlite3 -batch "$work/measured.db" <"$top_srcdir/tests/unit/measured.sql"
 cp "$recorded" "$work/short-loop.db"
 sqlite3 -batch "$work/short-loop.db" "DELETE FROM kernel_exec WHERE exec_id > (SELECT min(exec_id) + 300 FROM kernel_exec)"
 
-for run in "$recorded" "$sim" "$work/full.db" "$work/pair.db" "$work/ranks.db" "$work/lossy.db" "$work/short.db" "$work/odd.db"; do
+# As if its first rows had been dropped.
+as_dropped() { # FILE
+  sqlite3 -batch "$1" "INSERT INTO dropped SELECT process_id, 1, 1, 3, 100, first_ns, first_ns + (last_ns - first_ns) / 20, 3, last_ns
+    FROM proc WHERE process_id = 1"
+}
+cp "$sim" "$work/dropped.db"
+as_dropped "$work/dropped.db"
+
+for run in "$recorded" "$sim" "$work/dropped.db" "$work/full.db" "$work/pair.db" "$work/ranks.db" "$work/lossy.db" "$work/short.db" "$work/odd.db"; do
   for arguments in "top" "top --group config" "top --group device" "top --group process --limit 1" "top --group rank" \
     ledger gaps "gaps --by kernel" "gaps --by call" sms ranks timeline "diagnose --threshold 0.01" "whatif --no-gaps" "whatif --sms 40" "copies" "show 1" "export --format json -o -"; do
     case $arguments in
@@ -139,6 +147,8 @@ valid 3 simulate --sms 4 --blocks-per-sm 1 --cluster 8 --grid 8 --json
 
 cp "$recorded" "$data/runs/20260101-000000-bea3718a.db"
 cp "$work/hooks.db" "$data/runs/19700101-001640-aaaa0004.db"
+cp "$work/dropped.db" "$data/runs/19700101-001641-aaaa0005.db"
+valid 0 steps --json -r "$work/dropped.db"
 echo nonsense >"$data/runs/19700101-001640-aaaa0009.db"
 valid 0 runs --json
 valid 0 runs --hash --json
@@ -168,6 +178,8 @@ valid 0 top --json -r latest --range forward
 valid 0 top --group range --json -r latest
 valid 0 top --group phase --json -r latest
 valid 3 ranges --json -r "$recorded"
+as_dropped "$(run_file)"
+valid 0 ranges --json -r "$(run_file)"
 
 # While something is recorded, and with a segment that the daemon leaves alone.
 (WAVETAP_SAMPLE=auto LD_PRELOAD=$library exec "$top_builddir/tests/fake/app_demo" --seconds 60) >"$work/demo" 2>&1 &

@@ -110,7 +110,8 @@ static void test_segment(void)
 	SIZE(wt_ancestor, 16);
 	AT(wt_segment_header, record_dir, 4896 + 32 * 16);
 	AT(wt_segment_header, producer, 4896 + 32 * 16 + 1024);
-	SIZE(wt_segment_header, 4896 + 32 * 16 + 1024 + 16);
+	AT(wt_segment_header, keep_rows, 4896 + 32 * 16 + 1024 + 16);
+	SIZE(wt_segment_header, 4896 + 32 * 16 + 1024 + 16 + 64);
 	AT(wt_producer, ring, 0);
 	AT(wt_producer, launch_attempted, 512);
 	AT(wt_producer, graph_launch_attempted, 640);

@@ -269,7 +269,7 @@ sim 2 --block 128 --smem 99999999999 $kernel
 rm -r "$tmp/data"
 
 # ---- examples of the man page
-grep '^wavetap simulate' "$source/doc/wavetap.1" | sed 's/\\-/-/g; s/\\(ti/~/g' >"$tmp/examples"
+sed 's/\\-/-/g; s/\\(ti/~/g; s/\\e$/\\/' "$source/doc/man/wavetap-simulate.1" | sed -e ':join' -e '/\\$/{N;s/\\\n *//;b join' -e '}' | grep '^wavetap simulate' >"$tmp/examples"
 [ "$(wc -l <"$tmp/examples")" -ge 5 ]
 ok $? "the man page has examples"
 while read -r line; do

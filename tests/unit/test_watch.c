@@ -24,11 +24,11 @@ static unsigned sum_of(const unsigned *columns, size_t count)
 /* Columns of one example, by hand. */
 static void test_example(void)
 {
-	const struct wt_bar_part parts[] = {{50, 'A', "active", WT_BAR_FULL},
-	                                    {0, 'U', "underfill", WT_BAR_DARK},
-	                                    {0.1, 'W', "wave", WT_BAR_DARK},
-	                                    {37.4, 'h', "host", WT_BAR_LIGHT},
-	                                    {12.5, 'l', "launch", WT_BAR_LIGHT}};
+	const struct wt_bar_part parts[] = {{50, "active", WT_BAR_FULL, 'A'},
+	                                    {0, "underfill", WT_BAR_DARK, 'U'},
+	                                    {0.1, "wave", WT_BAR_DARK, 'W'},
+	                                    {37.4, "host", WT_BAR_LIGHT, 'h'},
+	                                    {12.5, "launch", WT_BAR_LIGHT, 'l'}};
 	unsigned columns[5];
 	char text[WT_BAR_TEXT_BYTES];
 
@@ -82,8 +82,9 @@ static void test_random(void)
 		double whole = 0;
 
 		for (size_t i = 0; i < count; i++) {
-			parts[i] = (struct wt_bar_part){random_value(), (char)('a' + i % 26),
-			                                "a name", (enum wt_bar_shade)(i % 3)};
+			parts[i] = (struct wt_bar_part){random_value(), "a name",
+			                                (enum wt_bar_shade)(i % 3),
+			                                (char)('a' + i % 26)};
 			whole += parts[i].value > 0 ? parts[i].value : 0;
 		}
 		wt_bar_layout(parts, count, width, columns);
@@ -113,7 +114,7 @@ static void test_bounds(void)
 	char text[WT_BAR_TEXT_BYTES];
 
 	for (size_t i = 0; i <= WT_BAR_PARTS_MAX; i++)
-		parts[i] = (struct wt_bar_part){1, 'x', "x", WT_BAR_LIGHT};
+		parts[i] = (struct wt_bar_part){1, "x", WT_BAR_LIGHT, 'x'};
 	wt_bar_layout(parts, WT_BAR_PARTS_MAX + 1, 10, columns);
 	ok(!sum_of(columns, WT_BAR_PARTS_MAX + 1), "too many parts: none");
 	wt_bar_layout(parts, 2, WT_BAR_COLUMNS_MAX + 1, columns);

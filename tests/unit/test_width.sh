@@ -160,6 +160,21 @@ for reader in ranks ranges "gaps --by call"; do
 	! "$wavetap" $reader -r "$tmp/two.db" | grep -q 'too narrow'
 	ok $? "$reader in a pipe: whole"
 done
+# A command to be copied is whole, in a line of its own if need be.
+mkdir -p "$tmp/data/a folder of a name that is long enough/to have no room in any line of a terminal" || exit 99
+long_path="$tmp/data/a folder of a name that is long enough/to have no room in any line of a terminal/run.db"
+cp "$tmp/measured.db" "$long_path"
+COLUMNS=80 "$wavetap" top -r "$long_path" >"$tmp/out" 2>&1
+: >"$tmp/wide"
+[ "$(grep -cxF -e "  next: wavetap show -r '$long_path' id:1" -e "  or: wavetap diagnose -r '$long_path'" "$tmp/out")" -eq 2 ] || cp "$tmp/out" "$tmp/wide"
+[ ! -s "$tmp/wide" ]
+ok $? "commands with a long path are not broken"
+# Wide terminals, too.
+bad=0
+narrow 400 C check "$tmp/damaged.db"
+narrow 400 C runs
+each 400 "${utf8:-C}" "$tmp/measured-long.db" "top|ledger|diagnose|gaps|show id:1"
+ok $bad "400 columns"
 # A name that is cut shows it.
 COLUMNS=80 "$wavetap" top --all -r "$tmp/data/runs/20261101-000000-00000001.db" >"$tmp/out"
 [ "$(grep -c '[xyz][xyz]\.\.[xyz0-9>]' "$tmp/out")" -ge 1 ]
