@@ -210,7 +210,7 @@ static void begin_row(struct labels *labels, const struct rows *rows,
 	}
 	snprintf(labels->kernel_id, sizeof(labels->kernel_id), "%" PRId64, row->kernel_id);
 	add_label(labels, "kernel",
-	          row == &rows->rest ? "(all others)"
+	          row == &rows->rest  ? "(all others)"
 	          : row->kernel_shown ? row->kernel_shown
 	                              : row->kernel);
 	add_label(labels, "kernel_id", row == &rows->rest ? NULL : labels->kernel_id);
@@ -235,8 +235,8 @@ static void put_states(struct wt_metrics *metrics, const struct rows *rows,
 	         row->has_measured},
 	        {"ramp", row->ramp_sm_ns, offsetof(struct wt_sweep_share, ramp_sm_ns),
 	         row->has_measured},
-	        {"unjudged", row->unjudged_sm_ns,
-	         offsetof(struct wt_sweep_share, unjudged_sm_ns), true},
+	        {"unjudged", row->unjudged_sm_ns, offsetof(struct wt_sweep_share, unjudged_sm_ns),
+	         true},
 	        {"comm", row->comm_sm_ns, offsetof(struct wt_sweep_share, comm_sm_ns), true},
 	};
 	struct labels labels;

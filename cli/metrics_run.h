@@ -11,7 +11,8 @@
 #include "cli/sm_activity.h"
 #include "schema/wt_db.h"
 
-#define WT_METRICS_KERNELS 50 /* of so many, those that leave most SM-time idle, there are samples */
+#define WT_METRICS_KERNELS                                                                         \
+	50 /* of so many, those that leave most SM-time idle, there are samples */
 #define WT_METRICS_KERNELS_MAX 10000
 
 struct wt_metrics_run {

@@ -39,8 +39,7 @@ static const char *const others_sql[] = {
         "SELECT start_ns, 1 FROM main.copy WHERE start_ns < ?2 AND end_ns >= ?1",
         "SELECT start_ns, 1 FROM main.sync WHERE start_ns < ?2 AND end_ns >= ?1",
         "SELECT start_ns, 1 FROM main.overhead WHERE start_ns < ?2 AND end_ns >= ?1",
-        "SELECT start_ns, 1 FROM main.range_event WHERE start_ns < ?2"
-        " AND (end_ns IS NULL OR end_ns >= ?1)",
+        "SELECT start_ns, 1 FROM main.range_event WHERE start_ns < ?2 AND ifnull(end_ns, ?1) >= ?1",
 };
 #define OTHERS (sizeof(others_sql) / sizeof(others_sql[0]))
 
