@@ -14,6 +14,7 @@
 #include "cli/copy_db.h"
 #include "cli/expand_rows.h"
 #include "cli/html/report.h"
+#include "cli/export_metrics.h"
 #include "cli/json.h"
 #include "cli/json_run.h"
 #include "cli/out_file.h"
@@ -21,14 +22,17 @@
 #include "cli/report_sql.h"
 #include "cli/run_file.h"
 #include "cli/select.h"
+#include "cli/sink.h"
+#include "cli/trace_export.h"
 
 enum export_format {
 	FORMAT_BY_NAME,
 	FORMAT_SQLITE,
 	FORMAT_CSV,
 	FORMAT_JSON,
-	FORMAT_PERFETTO, /* missing yet */
+	FORMAT_PERFETTO,
 	FORMAT_HTML,
+	FORMAT_OPENMETRICS,
 };
 
 struct export_values {
@@ -37,18 +41,20 @@ struct export_values {
 	bool is_forced;
 	bool is_anonymised, has_names_hidden;
 	const char *hash_key;
+	bool is_gzip;
+	int64_t max_events, limit; /* -1: not given */
 	struct wt_select_words select;
 };
 
 /* Indices are enum export_format. */
 static const struct wt_choice format_choices[] = {
-        {"auto", "by the end of FILE: .db .sqlite .csv .json .html (default)", 0},
+        {"auto", "by the end of FILE: .db .sqlite .csv .json .html .pftrace (default)", 0},
         {"sqlite", "the run file with plain rows, for any SQLite reader", 0},
         {"csv", "one line per kernel that ran (view launch)", 0},
         {"json", "the same as JSON", 0},
-        {"perfetto", NULL, 1},
+        {"perfetto", "a timeline for ui.perfetto.dev", 0},
         {"html", "a report of the run as one page, for any browser", 0},
-        {"openmetrics", NULL, 1},
+        {"openmetrics", "sums as text for Prometheus and the like", 0},
         {0},
 };
 
@@ -66,6 +72,12 @@ static const struct wt_option export_options[] = {
          "the same, and hashes for names of kernels and ranges"},
         {"hash-key", 0, WT_OPTION_TEXT, "TEXT", offsetof(struct export_values, hash_key), NULL,
          "the same TEXT gives the same hashes (default: one drawn at random)"},
+        {"gzip", 'z', WT_OPTION_FLAG, NULL, offsetof(struct export_values, is_gzip), NULL,
+         "perfetto: packed, as with a FILE that ends in .gz"},
+        {"max-events", 0, WT_OPTION_NUMBER, "N", offsetof(struct export_values, max_events), NULL,
+         "perfetto: the trace ends before it has more slices (default 1000000; 0: no limit)"},
+        {"limit", 'n', WT_OPTION_NUMBER, "N", offsetof(struct export_values, limit), NULL,
+         "openmetrics: so many kernels, the others in one (default 50)"},
         WT_SELECT_OPTIONS(struct export_values, select),
         {"all", 0, WT_OPTION_FLAG, NULL, offsetof(struct export_values, select.is_all), NULL,
          "html: the whole run (default: its steady steps, if steps are found)"},
@@ -92,6 +104,10 @@ static enum export_format format_of(const struct export_values *values)
 		return FORMAT_JSON;
 	if (ends_in(values->output, ".html") || ends_in(values->output, ".htm"))
 		return FORMAT_HTML;
+	if (ends_in(values->output, ".pftrace") || ends_in(values->output, ".pftrace.gz") ||
+	    ends_in(values->output, ".perfetto-trace") ||
+	    ends_in(values->output, ".perfetto-trace.gz"))
+		return FORMAT_PERFETTO;
 	if (ends_in(values->output, ".db") || ends_in(values->output, ".sqlite"))
 		return FORMAT_SQLITE;
 	return FORMAT_BY_NAME;
@@ -264,6 +280,69 @@ static int export_sqlite(struct export *export, const char *path)
 	return code;
 }
 
+/* ---- a trace */
+
+static int write_sink(struct export *export, struct wt_sink *sink)
+{
+	const struct wt_trace_query query = {
+	        .run = export->run,
+	        .select = export->select,
+	        .max_events = export->values->max_events < 0    ? WT_TRACE_EVENTS_MAX
+	                      : export->values->max_events == 0 ? INT64_MAX
+	                                                        : export->values->max_events,
+	};
+
+	return wt_trace_export(&query, sink);
+}
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_sink(struct export *export, const char *path)
+{
+	struct wt_sink sink;
+	int rc = wt_sink_open(&sink, path,
+	                      export->values->is_gzip || ends_in(export->values->output, ".gz"));
+	int code = WT_EXIT_FINE;
+
+	if (!rc) {
+		code = write_sink(export, &sink);
+		rc = wt_sink_close(&sink);
+	}
+	if (!rc || code)
+		return code;
+	if (!path)
+		return wt_cli_output_result(rc);
+	wt_cli_error("%s: %s", path, strerror(-rc));
+	return WT_EXIT_FAILED;
+}
+
+/* ---- metrics */
+
+/* To stdout, or to `path` if it isn't NULL. */
+static int export_metrics(const struct export *export, const char *path)
+{
+	const struct wt_metrics_query query = {
+	        .run = export->run,
+	        .select = export->select,
+	        .kernel_limit = export->values->limit < 0 ? WT_METRICS_KERNELS
+	                                                  : (size_t) export->values->limit,
+	};
+	FILE *out = path ? fopen(path, "we") : stdout;
+	int rc = out ? 0 : -errno;
+	int code = out ? wt_metrics_export(&query, out) : WT_EXIT_FINE;
+
+	errno = 0;
+	if (out && (fflush(out) || ferror(out)))
+		rc = errno ? -errno : -EIO;
+	if (out && path && fclose(out) && !rc)
+		rc = -errno;
+	if (!rc || code)
+		return code;
+	if (!path)
+		return wt_cli_output_result(rc);
+	wt_cli_error("%s: %s", path, strerror(-rc));
+	return WT_EXIT_FAILED;
+}
+
 /* ---- a report */
 
 /* To stdout, or to `path` if it isn't NULL. */
@@ -304,6 +383,10 @@ static int export_to_file(struct export *export)
 		code = export_report(export, file.temporary);
 	else if (export->format == FORMAT_SQLITE)
 		code = export_sqlite(export, file.temporary);
+	else if (export->format == FORMAT_PERFETTO)
+		code = export_sink(export, file.temporary);
+	else if (export->format == FORMAT_OPENMETRICS)
+		code = export_metrics(export, file.temporary);
 	else
 		code = export_rows(export, file.temporary);
 	if (code) {
@@ -325,6 +408,12 @@ static int export_run(struct export *export)
 
 	if (export->format == FORMAT_SQLITE)
 		return export_to_file(export);
+	if (export->format == FORMAT_PERFETTO)
+		return strcmp(export->values->output, "-") != 0 ? export_to_file(export)
+		                                                : export_sink(export, NULL);
+	if (export->format == FORMAT_OPENMETRICS)
+		return strcmp(export->values->output, "-") != 0 ? export_to_file(export)
+		                                                : export_metrics(export, NULL);
 	code = sqlite3_prepare_v2(run->db, launch_sql, -1, &export->rows, NULL);
 	if (code == SQLITE_OK)
 		code = sqlite3_step(export->rows);
@@ -358,6 +447,16 @@ static int check_values(const struct export_values *values)
 		                                    "formats can be exported from that one");
 	if (values->hash_key && !values->is_anonymised && !values->has_names_hidden)
 		return wt_cli_usage_error("export", "--hash-key is of --anonymise");
+	if (format != FORMAT_PERFETTO && (values->is_gzip || values->max_events >= 0))
+		return wt_cli_usage_error("export", "--gzip and --max-events are for perfetto");
+	if (format != FORMAT_OPENMETRICS && values->limit >= 0)
+		return wt_cli_usage_error("export", "--limit is for openmetrics");
+	if (values->limit > WT_METRICS_KERNELS_MAX)
+		return wt_cli_usage_error("export", "--limit %lld: at most %d",
+		                          (long long)values->limit, WT_METRICS_KERNELS_MAX);
+	if (values->max_events > 0 && values->max_events < WT_TRACE_EVENTS_LEAST)
+		return wt_cli_usage_error("export", "--max-events %d: at least %d",
+		                          (int)values->max_events, WT_TRACE_EVENTS_LEAST);
 	return WT_EXIT_FINE;
 }
 
@@ -399,7 +498,7 @@ static int run_export(void *opaque, int operand_count, char **operands)
 	/* Its sums and counts of losses would not fit a part of the rows. */
 	if (!code && export.format == FORMAT_SQLITE && wt_select_is_given(&select))
 		code = wt_cli_usage_error("export", "sqlite is the whole run: selections are for "
-		                                    "csv, json and html");
+		                                    "the other formats");
 	if (!code)
 		code = wt_run_file_open(values->run, &run);
 	if (!code) {
@@ -415,9 +514,9 @@ static int run_export(void *opaque, int operand_count, char **operands)
 
 const struct wt_command wt_cmd_export = {
         .name = "export",
-        .summary = "write a run as SQLite, CSV, JSON or an HTML report",
+        .summary = "write a run as SQLite, CSV, JSON, HTML, a trace or metrics",
         .example = "wavetap export -r gpt -o gpt.csv",
-        .minor = "anonymise anonymise-names hash-key",
+        .minor = "anonymise anonymise-names hash-key gzip max-events limit",
         .theme = WT_THEME_KEEP,
         .options = export_options,
         .values_bytes = sizeof(struct export_values),

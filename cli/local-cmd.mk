@@ -31,6 +31,11 @@ wavetap_SOURCES = \
 	cli/phrase.c cli/phrase.h \
 	cli/plot.c cli/plot.h \
 	cli/program.c cli/program.h \
+	cli/export_metrics.c cli/export_metrics.h cli/metrics_run.c cli/metrics_run.h cli/openmetrics.c cli/openmetrics.h \
+	cli/proto.c cli/proto.h cli/sink.c cli/sink.h cli/trace.c cli/trace.h cli/trace_row.c cli/trace_row.h \
+	cli/trace_about.c cli/trace_bits.c cli/trace_calls.c cli/trace_export.c cli/trace_export.h \
+	cli/trace_graphs.c cli/trace_impl.h cli/trace_kernels.c cli/trace_ledger.c cli/trace_names.c \
+	cli/trace_plan.c cli/trace_samples.c cli/trace_spans.c cli/trace_steps.c \
 	cli/rates.c cli/rates.h \
 	cli/ranges.c cli/ranges.h cli/ranges_sum.c cli/ranges_sum.h \
 	cli/report.c cli/report.h \
@@ -144,6 +149,12 @@ EXTRA_DIST += tests/unit/test_json.sh tests/unit/test_names.sh
 check_PROGRAMS += tests/unit/json_schema
 tests_unit_json_schema_SOURCES = tests/unit/json_schema.c tests/unit/json_text.c tests/unit/json_text.h
 
+check_PROGRAMS += tests/unit/read_trace
+tests_unit_read_trace_SOURCES = tests/unit/read_trace.c
+tests_unit_read_trace_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
+tests_unit_read_trace_LDADD = $(SQLITE_LIBS)
+TESTS += tests/unit/test_trace.sh tests/unit/test_metrics.sh
+EXTRA_DIST += tests/unit/test_trace.sh tests/unit/test_metrics.sh
 # HTML reports.
 check_PROGRAMS += tests/unit/html_check tests/unit/test_sha256
 TESTS += tests/unit/test_sha256

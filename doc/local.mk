@@ -36,7 +36,7 @@ man-options: wavetap
 	$(AM_V_at)sh $(top_srcdir)/scripts/man-options.sh ./wavetap $(top_srcdir)/doc/man/wavetap-*.1
 
 EXTRA_DIST += doc/images/ledger.svg doc/images/ranks.svg doc/images/report-time.png doc/images/report.png doc/images/watch.svg
-dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md
+dist_doc_DATA += doc/run-file.md doc/design.md doc/json.md doc/portability.md doc/recording.md doc/trace.md doc/openmetrics.md
 
 schemadir = $(docdir)/schema
 dist_schema_DATA = \

@@ -280,8 +280,6 @@ err_has "no launch of the run has a call of its own that is known"
 one_error_line
 wt 3 top --group stream -r aaaa0004
 err_has "hooks-only, 5 launches without kernel times"
-wt 2 export -o x --format perfetto
-err_has "not available in this version"
 wt 2
 wt 0 top --lim 1 -r aaaa0002 # an unambiguous beginning
 wt 0 --version
