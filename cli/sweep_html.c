@@ -17,7 +17,8 @@
 #define TICKS 5
 
 static const char head[] =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>wavetap sweep</title>"
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>wavetap "
+        "sweep</title>"
         "<style>\n"
         ":root { color-scheme: light dark }\n"
         "body { font: 14px/1.4 system-ui, sans-serif; margin: 2em; max-width: 70em }\n"
@@ -109,8 +110,7 @@ static void put_axes(FILE *out, const struct wt_run_sweep *sweep, const struct s
 		        LEFT, WIDTH - RIGHT, y_of(y, share), y_of(y, share), LEFT - 8,
 		        y_of(y, share) + 4, 100 * share);
 		fprintf(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-		        x_of(x, time_ns), HEIGHT - BOTTOM + 18,
-		        wt_text_ns(text, (int64_t)time_ns));
+		        x_of(x, time_ns), HEIGHT - BOTTOM + 18, wt_text_ns(text, (int64_t)time_ns));
 	}
 	fprintf(out,
 	        "<path class=\"axis\" fill=\"none\" d=\"M%d %dV%dH%d\"/>\n"
@@ -121,7 +121,8 @@ static void put_axes(FILE *out, const struct wt_run_sweep *sweep, const struct s
 		put_text(out, sweep->per);
 	}
 	fprintf(out,
-	        "</text>\n<text transform=\"translate(16 %d) rotate(-90)\" text-anchor=\"middle\">idle "
+	        "</text>\n<text transform=\"translate(16 %d) rotate(-90)\" "
+	        "text-anchor=\"middle\">idle "
 	        "SM-time, %%</text>\n",
 	        (HEIGHT - BOTTOM + TOP) / 2);
 }
@@ -188,7 +189,8 @@ static void put_row(FILE *out, const struct wt_sweep_point *point)
 	fprintf(out, "<tr%s><td>", point->is_on_front ? " class=\"best\"" : "");
 	put_text(out, point->label);
 	fprintf(out, "</td><td>%s</td>", run->step_ns < 0 ? "." : wt_text_ns(text, run->step_ns));
-	fprintf(out, "<td>%s</td>", point->per_ns < 0 ? "." : wt_text_ns(text, (int64_t)point->per_ns));
+	fprintf(out, "<td>%s</td>",
+	        point->per_ns < 0 ? "." : wt_text_ns(text, (int64_t)point->per_ns));
 	fprintf(out, "<td>%s</td>",
 	        run->launches_per_step < 0 ? "." : wt_text_count(text, run->launches_per_step));
 	fprintf(out, "<td>%s</td>",
@@ -207,7 +209,8 @@ int wt_sweep_write_html(FILE *out, const struct wt_run_sweep *sweep)
 
 	errno = 0;
 	fputs(head, out);
-	fputs("<h1>wavetap sweep</h1>\n<p>A point is a run. Blue: no other takes less time and leaves "
+	fputs("<h1>wavetap sweep</h1>\n<p>A point is a run. Blue: no other takes less time and "
+	      "leaves "
 	      "less idle.</p>\n",
 	      out);
 	for (size_t i = 0; i < sweep->count; i++)
@@ -215,9 +218,11 @@ int wt_sweep_write_html(FILE *out, const struct wt_run_sweep *sweep)
 	if (known)
 		put_plot(out, sweep);
 	else
-		fputs("<p>No run has steps that could be found: there is nothing to plot.</p>\n", out);
+		fputs("<p>No run has steps that could be found: there is nothing to plot.</p>\n",
+		      out);
 	fputs("<table><tr><th>parameters</th><th>step</th><th>per item</th><th>launches a step</th>"
-	      "<th>idle %</th><th>gaps %</th><th>mostly</th><th>occupancy %</th><th>run</th></tr>\n",
+	      "<th>idle %</th><th>gaps %</th><th>mostly</th><th>occupancy "
+	      "%</th><th>run</th></tr>\n",
 	      out);
 	for (size_t i = 0; i < sweep->count; i++)
 		put_row(out, &sweep->points[i]);

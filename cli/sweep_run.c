@@ -45,13 +45,12 @@ static int parse(const char *word, struct parameter *parameter)
 	*equals = '\0';
 	for (value = strtok_r(equals + 1, ",", &save); value; value = strtok_r(NULL, ",", &save)) {
 		if (parameter->count == VALUES_MAX)
-			return wt_cli_usage_error("sweep", "%s: more than %d values", parameter->key,
-			                          VALUES_MAX);
+			return wt_cli_usage_error("sweep", "%s: more than %d values",
+			                          parameter->key, VALUES_MAX);
 		parameter->values[parameter->count++] = value;
 	}
-	return parameter->count
-	               ? WT_EXIT_FINE
-	               : wt_cli_usage_error("sweep", "\"%s\" has no values", word);
+	return parameter->count ? WT_EXIT_FINE
+	                        : wt_cli_usage_error("sweep", "\"%s\" has no values", word);
 }
 
 static int make_plan(char **words, size_t count, struct plan *plan, size_t *ret_runs)
@@ -95,8 +94,7 @@ static const char *value_of(const struct plan *plan, const char *key, size_t key
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct parameter *parameter = &plan->parameters[i];
 
-		if (strlen(parameter->key) == key_bytes &&
-		    !strncmp(parameter->key, key, key_bytes))
+		if (strlen(parameter->key) == key_bytes && !strncmp(parameter->key, key, key_bytes))
 			return parameter->values[parameter->at];
 	}
 	return NULL;
