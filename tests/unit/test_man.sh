@@ -109,6 +109,7 @@ for command in $commands; do
   "$wavetap" --list-options "$command" >"$work/options"
   grep -qx -- --from "$work/options" || continue
   case $command in
+  compare) continue ;; # of two runs, without -r
   show) rest=id:1 ;;
   whatif) rest=--no-gaps ;;
   export) rest="-o - --format csv" ;;
