@@ -13,7 +13,7 @@
 #define SHIFTS_MAX 100000
 #define CLEARER 4 /* the best shift is by so much better than any other */
 #define INLIER_DEVIATIONS 4
-#define INLIERS_LEAST 0.9
+#define INLIERS_LEAST 0.75
 
 /* A pair of ends: time on the other clock from the middle, and the difference of the clocks. */
 struct pair {

@@ -27,7 +27,7 @@
 
 #define WT_ALIGN_EVENTS_MIN 4
 #define WT_ALIGN_ERROR_LEAST_NS 2000 /* what CUPTI's conversions of two devices may be off */
-#define WT_ALIGN_APART_PERCENT_MAX 1
+#define WT_ALIGN_APART_PERCENT_MAX 5
 
 /* A collective of one rank, or (is_instant) a launch: start and end are the same. By time. */
 struct wt_align_event {

@@ -96,3 +96,13 @@ tests_unit_test_schedule_ticks_LDADD = libwtanalysis.a -lm
 check_PROGRAMS += tests/gpu/occupancy_matrix
 tests_gpu_occupancy_matrix_SOURCES = tests/gpu/occupancy_matrix.c
 tests_gpu_occupancy_matrix_LDADD = libwtanalysis.a -lm -ldl
+
+# Comparing runs.
+libwtanalysis_a_SOURCES += \
+	analysis/contrast.c analysis/contrast.h analysis/kernel_match.c analysis/kernel_match.h analysis/noise.c analysis/noise.h
+check_PROGRAMS += tests/unit/test_contrast tests/unit/test_kernel_match
+TESTS += tests/unit/test_contrast tests/unit/test_kernel_match
+tests_unit_test_contrast_SOURCES = tests/unit/test_contrast.c tests/tap.h
+tests_unit_test_contrast_LDADD = libwtanalysis.a -lm
+tests_unit_test_kernel_match_SOURCES = tests/unit/test_kernel_match.c tests/tap.h
+tests_unit_test_kernel_match_LDADD = libwtanalysis.a -lm

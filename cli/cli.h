@@ -69,6 +69,8 @@ extern const struct wt_command wt_cmd_status;
 extern const struct wt_command wt_cmd_preload;
 extern const struct wt_command wt_cmd_simulate;
 extern const struct wt_command wt_cmd_whatif;
+extern const struct wt_command wt_cmd_compare;
+extern const struct wt_command wt_cmd_baseline;
 extern const struct wt_command wt_cmd_export;
 extern const struct wt_command wt_cmd_check;
 extern const struct wt_command wt_cmd_doctor;

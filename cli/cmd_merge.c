@@ -622,11 +622,11 @@ const struct wt_command wt_cmd_merge = {
         .name = "merge",
         .operands = "RUN RUN...",
         .summary = "runs of several hosts or ranks as one, with their clocks aligned",
-        .details =
-                "Each run keeps its processes, devices and rows, with new ids; times are moved so\n"
-                "that collectives end together. OFFSET and PPM (drift) are what a clock was moved\n"
-                "by, +- how well that is known, AT MOST what it can't be off by more than.\n"
-                "Exits with 3 if that can't be told, or the runs are not of one job.\n",
+        .details = "Times are moved so that collectives end together: OFFSET and PPM (drift), +- "
+                   "how well "
+                   "that is known. Exits with 3 if it can't be told, or they are of several jobs.",
+        .example = "wavetap merge -o job.db ./host-a.db ./host-b.db",
+        .theme = WT_THEME_KEEP,
         .options = merge_options,
         .operand_count_min = 2,
         .operand_count_max = -1,

@@ -152,8 +152,9 @@ static int measure(struct wt_run_sweep *sweep)
 			wt_cli_error("out of memory");
 			return WT_EXIT_FAILED;
 		}
-		if (sweep->per && (!is_number(wt_run_summary_tag(&point->run, sweep->per), &items) ||
-		                   !(items > 0))) {
+		if (sweep->per &&
+		    (!is_number(wt_run_summary_tag(&point->run, sweep->per), &items) ||
+		     !(items > 0))) {
 			wt_cli_error("--per %s: run %s has no such tag with a number above 0",
 			             sweep->per, point->run.info.id);
 			return WT_EXIT_NO_DATA;
@@ -426,9 +427,10 @@ const struct wt_command wt_cmd_sweep = {
         .operands = "[RUN|KEY=VALUE,...]...",
         .summary = "runs by parameter: step, idle by cause, and which no other beats",
         .details =
-                "Parameters are the tags in which the runs differ (run --tag batch=8). BEST marks\n"
-                "runs that no other one beats in both time and idle SM-time. With --run the runs are\n"
-                "made first; one that fails is told and left out, and the exit code is 1.\n",
+                "Parameters are the tags in which the runs differ (run --tag batch=8). BEST marks "
+                "runs that no other one beats in both time and idle SM-time.",
+        .example = "wavetap sweep --run './train.py {batch}' batch=8,16 --per batch",
+        .theme = WT_THEME_PLAN,
         .options = sweep_options,
         .operand_count_max = -1,
         .flags = WT_COMMAND_KEEPS_SIGPIPE,

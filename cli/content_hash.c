@@ -133,7 +133,8 @@ static int add_all(sqlite3 *db, struct wt_digest *digest)
 {
 	static const char sql[] = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND "
 	                          "name NOT LIKE 'sqlite_%'"
-	                          " AND name NOT GLOB 'ledger_*' AND name NOT IN ('chunk', 'drop_mark') ORDER BY name";
+	                          " AND name NOT GLOB 'ledger_*' AND name NOT IN ('chunk', "
+	                          "'drop_mark') ORDER BY name";
 	sqlite3_stmt *s = NULL;
 	int code = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
 

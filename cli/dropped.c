@@ -63,7 +63,8 @@ int64_t wt_dropped_kept_ns(sqlite3 *db)
 
 void wt_dropped_text(const struct wt_dropped *dropped, char text[WT_DROPPED_TEXT_BYTES])
 {
-	char count[WT_TEXT_NUMBER_BYTES], length[WT_TEXT_NUMBER_BYTES], when[32] = "?", after[80] = "";
+	char count[WT_TEXT_NUMBER_BYTES], length[WT_TEXT_NUMBER_BYTES], when[32] = "?",
+	                                                                after[80] = "";
 	time_t seconds = (time_t)(dropped->kept_ns / 1000000000);
 	time_t now = time(NULL);
 	struct tm local, today;

@@ -13,40 +13,60 @@
 #include "cli/top_text.h"
 #include "cli/watch_ledger.h"
 #include "cli/watch_top.h"
+#include "cli/wrap.h"
 
 #define SAY(watch, ...) snprintf((watch)->note, sizeof((watch)->note), __VA_ARGS__)
 
 /* ---- pages */
 
-static void print_help(FILE *out)
+static void print_keys(FILE *out, const struct wt_text_terminal *terminal)
 {
-	fputs("Keys\n"
-	      "  up, down, PgUp, PgDn, Home, End   choose a row\n"
-	      "  Enter          all about its kernel, as wavetap show says it\n"
-	      "  s              what to sort by\n"
-	      "  g              what a row is: kernel, configuration, step, stream, ...\n"
-	      "  /              only rows whose name matches an expression; empty: all\n"
-	      "  d              one device, or all\n"
-	      "  w              which part of the run: as top has it (what was asked for, else "
-	      "its\n"
-	      "                 steady steps), the whole run, its last seconds\n"
-	      "  space, f       freeze, and go on\n"
-	      "  r              read the run again now\n"
-	      "  i              the run as wavetap top says it, with all losses\n"
-	      "  Ctrl-L         draw all again\n"
-	      "  q              quit; in a page: back\n\n"
-	      "The bar of a device is SMs x time. Each part begins with its letter or its name:\n"
-	      "capitals while a kernel ran, small letters while none did. A part too small for a\n"
-	      "column is only in the line below, which is of all devices shown.\n",
-	      out);
-	wt_watch_print_letters(out);
-	fputs("\nNumbers\n"
-	      "  ~ model only   * in part   . none or not knowable\n"
-	      "  Those of wavetap top with the same options at that moment. LOST to TIME are "
-	      "times\n"
-	      "  of the whole GPU: SM-time / SMs. wavetap top --columns help explains columns.\n"
-	      "  A run that takes long to read is read more seldom: the title says how often.\n",
-	      out);
+	static const struct {
+		const char *key, *does;
+	} keys[] = {
+	        {"arrows, PgUp, PgDn", "choose a row; Home the first, End the last"},
+	        {"Enter", "all about its kernel, as wavetap show says it"},
+	        {"s", "what to sort by"},
+	        {"g", "what a row is: kernel, configuration, step, stream, ..."},
+	        {"/", "only rows whose name matches an expression; empty: all"},
+	        {"d", "one device, or all"},
+	        {"w", "which part of the run: as top has it (what was asked for, else its "
+	              "steady steps), the whole run, its last seconds"},
+	        {"space, f", "freeze, and go on"},
+	        {"r", "read the run again now"},
+	        {"i", "the run as wavetap top says it, with all losses"},
+	        {"Ctrl-L", "draw all again"},
+	        {"q", "quit; in a page: back"},
+	};
+
+	fputs("Keys\n", out);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		char left[40];
+
+		snprintf(left, sizeof(left), "  %s", keys[i].key);
+		wt_wrap_beside(out, left, keys[i].does, 22, terminal);
+	}
+}
+
+static void print_help(FILE *out, const struct wt_text_terminal *terminal)
+{
+	print_keys(out, terminal);
+	fputc('\n', out);
+	wt_phrase_line(out, terminal,
+	               "The bar of a device is SMs x time. Each part begins with its letter or "
+	               "its name: capitals while a kernel ran, small letters while none did. A "
+	               "part too small for a column is only in the line below, which is of all "
+	               "devices shown.");
+	wt_watch_print_letters(out, terminal);
+	fputs("\nNumbers\n", out);
+	wt_phrase_line(out, terminal, "  ~ model only   * in part   . none or not knowable");
+	wt_phrase_line(out, terminal,
+	               "  Those of wavetap top with the same options at that moment. LOST to TIME "
+	               "are times of the whole GPU: SM-time / SMs. wavetap top --columns help "
+	               "explains columns.");
+	wt_phrase_line(out, terminal,
+	               "  A run that takes long to read is read more seldom: the title says how "
+	               "often.");
 }
 
 static int print_info(FILE *out, const struct wt_text_terminal *terminal,
@@ -74,7 +94,7 @@ static int fill_text(struct wt_watch *watch)
 
 	wt_watch_terminal(&terminal, wt_screen_columns());
 	if (out && watch->page == WT_WATCH_PAGE_HELP)
-		print_help(out);
+		print_help(out, &terminal);
 	else if (out)
 		rc = print_info(out, &terminal, watch);
 	return wt_lines_end(&watch->pager.lines) ? -ENOMEM : rc;

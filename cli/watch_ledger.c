@@ -12,6 +12,7 @@
 #include "cli/top_cells.h"
 #include "cli/watch_bar.h"
 #include "cli/watch_ledger.h"
+#include "cli/wrap.h"
 
 #define PARTS (8 + WT_GAP_CAUSE_MAX)
 _Static_assert(PARTS <= WT_BAR_PARTS_MAX, "a part for each line of the ledger");
@@ -47,10 +48,11 @@ static const struct part_look {
         [PARTS - 1] = {'?', "residual", WT_BAR_LIGHT, WT_SCREEN_WARNING},
 };
 /* Where there is no ledger: a kernel ran, or none. */
-static const struct part_look kernel_looks[2] = {
+static const struct part_look kernel_looks[] = {
         {'K', "in kernels", WT_BAR_DARK, WT_SCREEN_UNJUDGED},
         {'n', "no kernel", WT_BAR_LIGHT, WT_SCREEN_GAP_OTHER},
 };
+#define KERNEL_PARTS (sizeof(kernel_looks) / sizeof(kernel_looks[0]))
 
 /* A device, or all of them. */
 struct bar {
@@ -135,12 +137,18 @@ static void draw_bar(unsigned row, unsigned column, unsigned width, const struct
 			        wt_bar_text(&parts[i], columns[i], wt_screen_is_utf8(), text));
 }
 
+static bool is_partial(const struct wt_report *report)
+{
+	return report->select && wt_select_is_partial(report->select);
+}
+
 /* "device 1 [bar] ran 9.1%" */
 static void draw_device(unsigned row, const struct wt_report *report,
                         const struct wt_report_device *device)
 {
 	const struct wt_ledger_device *ledger = ledger_of(report, device->device_id);
-	struct bar bar = {.looks = ledger ? looks : kernel_looks, .count = ledger ? PARTS : 2};
+	struct bar bar = {.looks = ledger ? looks : kernel_looks,
+	                  .count = ledger ? PARTS : KERNEL_PARTS};
 	char label[32], ran[WT_TEXT_NUMBER_BYTES + 32], percent[WT_TEXT_NUMBER_BYTES];
 	unsigned columns = wt_screen_columns(), used, width;
 	double wall = (double)(report->end_ns - report->start_ns);
@@ -228,7 +236,7 @@ unsigned wt_watch_draw_ledger(unsigned row, const struct wt_report *report, size
 {
 	size_t count = report->device_count, shown = count < most_devices ? count : most_devices;
 	struct bar all = {.looks = report->ledger ? looks : kernel_looks,
-	                  .count = report->ledger ? PARTS : 2};
+	                  .count = report->ledger ? PARTS : KERNEL_PARTS};
 	char text[80];
 
 	if (!report->has_window || !count)
@@ -249,12 +257,17 @@ unsigned wt_watch_draw_ledger(unsigned row, const struct wt_report *report, size
 			add_busy(&all, report, &report->devices[i]);
 	}
 	draw_legend(&row, &all);
-	if (!report->ledger)
+	if (is_partial(report))
+		wt_screen_put(row++, 0, WT_SCREEN_PLAIN,
+		              report->ledger
+		                      ? "bars: all kernels of the devices, not only those selected"
+		                      : "bars: the kernels selected");
+	else if (!report->ledger)
 		draw_reason(&row, report);
 	return row;
 }
 
-void wt_watch_print_letters(FILE *out)
+void wt_watch_print_letters(FILE *out, const struct wt_text_terminal *terminal)
 {
 	for (size_t i = 0; i < PARTS; i++) {
 		const char *meaning = i == 0   ? "SMs with blocks"
@@ -268,6 +281,9 @@ void wt_watch_print_letters(FILE *out)
 		                              ? wt_gap_cause_meaning((enum wt_gap_cause)(i - 7))
 		                              : "what the lines above leave";
 
-		fprintf(out, "  %c %-11s %s\n", looks[i].letter, looks[i].name, meaning);
+		char left[40];
+
+		snprintf(left, sizeof(left), "  %c %s", looks[i].letter, looks[i].name);
+		wt_wrap_beside(out, left, meaning, 16, terminal);
 	}
 }

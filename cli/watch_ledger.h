@@ -13,6 +13,6 @@
 unsigned wt_watch_draw_ledger(unsigned row, const struct wt_report *report, size_t most_devices);
 
 /* The letters of the parts, a line each. */
-void wt_watch_print_letters(FILE *out);
+void wt_watch_print_letters(FILE *out, const struct wt_text_terminal *terminal);
 
 #endif /* WT_CLI_WATCH_LEDGER_H */

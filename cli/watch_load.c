@@ -120,11 +120,13 @@ static struct wt_select_words words_of(const struct wt_watch_query *query)
 	return words;
 }
 
-/* SQLite asks now and then whether to go on. */
+/* SQLite asks now and then whether to go on. What it had until then is not all. */
 static int is_called(void *arg)
 {
-	(void)arg;
-	return wt_screen_is_called();
+	bool *is_ended = arg;
+
+	*is_ended = *is_ended || wt_screen_is_called();
+	return *is_ended;
 }
 
 static struct wt_report_query query_of(const struct wt_watch_query *query,
@@ -143,7 +145,8 @@ static struct wt_report_query query_of(const struct wt_watch_query *query,
 	return wanted;
 }
 
-static int open_run(const struct wt_watch_query *query, bool may_end, struct wt_select *select,
+/* is_ended: set when a key or signal ends the reading, which may be any time until `run` is closed. NULL: none does. */
+static int open_run(const struct wt_watch_query *query, bool *is_ended, struct wt_select *select,
                     struct wt_run_file *run)
 {
 	const struct wt_select_words words = words_of(query);
@@ -156,8 +159,8 @@ static int open_run(const struct wt_watch_query *query, bool may_end, struct wt_
 		code = wt_run_file_open(query->path, run);
 	if (code)
 		return code;
-	if (may_end)
-		sqlite3_progress_handler(run->db, STEPS_BETWEEN_LOOKS, is_called, NULL);
+	if (is_ended)
+		sqlite3_progress_handler(run->db, STEPS_BETWEEN_LOOKS, is_called, is_ended);
 	wanted = query_of(query, select);
 	select->takes_sums = wt_report_takes_sums(run->db, &wanted);
 	return wt_select_apply(select, run);
@@ -187,9 +190,13 @@ static void explain(struct wt_watch_state *state)
 static void read_report(struct wt_watch_state *state)
 {
 	const struct wt_watch_query *query = &state->query;
-	const struct wt_report_query wanted = query_of(query, &state->select);
+	struct wt_report_query wanted = query_of(query, &state->select);
 	int rc;
 
+	/* The bars want causes, also of a short part of a long run. */
+	if (state->select.is_applied && state->select.has_window &&
+	    state->select.launches <= WT_REPORT_LAUNCHES_CHEAP)
+		wanted.gaps = WT_REPORT_NEEDED;
 	rc = wt_report_load(state->run.db, &wanted, &state->report);
 	state->code = rc && rc != -ENODATA ? WT_EXIT_FAILED : WT_EXIT_NO_DATA;
 	if (!rc)
@@ -206,7 +213,7 @@ struct wt_watch_state *wt_watch_load(const struct wt_watch_query *query, bool ma
 {
 	struct wt_watch_state *state = calloc(1, sizeof(*state));
 	int64_t began_ns = wt_watch_now_ns();
-	bool is_ended;
+	bool is_ended = false;
 	int code;
 
 	if (!state)
@@ -214,14 +221,13 @@ struct wt_watch_state *wt_watch_load(const struct wt_watch_query *query, bool ma
 	state->query = *query; /* its words outlive what the next reading is for */
 	state->taken_s = (int64_t)time(NULL);
 	wt_cli_divert_errors(state->problem, sizeof(state->problem));
-	code = open_run(&state->query, may_end, &state->select, &state->run);
+	code = open_run(&state->query, may_end ? &is_ended : NULL, &state->select, &state->run);
 	wt_cli_divert_errors(NULL, 0);
 	state->code = code;
 	if (!code) {
 		state->problem[0] = '\0';
 		read_report(state);
 	}
-	is_ended = may_end && !state->has_rows && wt_screen_is_called();
 	wt_run_file_close(&state->run);
 	state->took_ns = wt_watch_now_ns() - began_ns;
 	if (is_ended) {
@@ -297,7 +303,7 @@ int wt_watch_load_kernel(const struct wt_watch_query *query, int64_t kernel_id, 
 	int code, rc = -EINVAL;
 
 	wt_cli_divert_errors(problem, 400);
-	code = open_run(query, false, &select, &run);
+	code = open_run(query, NULL, &select, &run);
 	if (!code) {
 		rc = wt_show_load(run.db, &select, kernel_id, &show);
 		if (rc)

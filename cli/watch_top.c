@@ -15,6 +15,8 @@
 /* For tests: so many readings without a pause, then the end, with the memory it took. */
 #define TEST_VARIABLE "WAVETAP_TEST_WATCH"
 
+#define TELL_NS 300000000 /* a reading that takes longer is told */
+
 struct wearing {
 	long left, all; /* readings; 0: no test */
 	long half_kib;
@@ -65,6 +67,26 @@ static void look_for_daemon(struct wt_watch *watch)
 	watch->is_orphaned = watch->was_live && !wt_watch_has_daemon();
 }
 
+/* What somebody waits for, if the last reading was long. */
+static void tell_reading(struct wt_watch *watch)
+{
+	if (!watch->is_wanted || watch->note[0] || watch->pace.took_ns < TELL_NS)
+		return;
+	strcpy(watch->note, "reading ...");
+	wt_watch_draw(watch);
+	watch->note[0] = '\0';
+}
+
+/* It failed where it did not before: what is shown is of more use, until the next one. */
+static bool is_worse(const struct wt_watch *watch, const struct wt_watch_state *state)
+{
+	const struct wt_watch_query *new = &state->query, *old = &watch->state->query;
+
+	return state->code == WT_EXIT_FAILED && watch->state->has_rows &&
+	       new->by == old->by &&new->group == old->group &&new->window == old->window &&
+	       !strcmp(new->device, old->device);
+}
+
 static void read_again(struct wt_watch *watch, bool is_forced)
 {
 	struct wt_watch_stamp stamp;
@@ -82,9 +104,16 @@ static void read_again(struct wt_watch *watch, bool is_forced)
 		look_for_daemon(watch);
 		return;
 	}
+	tell_reading(watch);
 	state = wt_watch_load(&watch->query, !is_forced);
 	if (!state)
 		return; /* a key or signal came first */
+	if (is_worse(watch, state)) {
+		snprintf(watch->note, sizeof(watch->note), "%s", state->problem);
+		wt_watch_state_free(state);
+		watch->is_wanted = false;
+		return;
+	}
 	watch->is_wanted = watch->is_orphaned = false;
 	watch->stamp = stamp;
 	take_state(watch, state);

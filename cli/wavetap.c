@@ -27,7 +27,7 @@
 static const struct wt_command *const commands[] = {
         &wt_cmd_run,      &wt_cmd_top,      &wt_cmd_show,     &wt_cmd_ledger,  &wt_cmd_gaps,
         &wt_cmd_timeline, &wt_cmd_steps,    &wt_cmd_ranges,   &wt_cmd_copies,  &wt_cmd_sms,
-        &wt_cmd_ranks,    &wt_cmd_diagnose, &wt_cmd_simulate, &wt_cmd_whatif,  &wt_cmd_runs,
+        &wt_cmd_ranks,    &wt_cmd_diagnose, &wt_cmd_simulate, &wt_cmd_whatif, &wt_cmd_compare, &wt_cmd_baseline, &wt_cmd_runs,
         &wt_cmd_status,   &wt_cmd_preload,  &wt_cmd_export,   &wt_cmd_import,  &wt_cmd_analyze,
         &wt_cmd_doctor,   &wt_cmd_gc,       &wt_cmd_check,    &wt_cmd_history, &wt_cmd_merge,
         &wt_cmd_sweep,    &wt_cmd_help,

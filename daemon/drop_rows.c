@@ -340,17 +340,20 @@ static int drop_plain_calls(struct drop *d, const struct mark *mark, int64_t cal
 	                          calls, mark->process_id, call_id);
 }
 
-static int drop_of_mark(struct drop *d, const struct mark *mark)
+/* *ret_spent: all that may go by it is gone, and it is, too. */
+static int drop_of_mark(struct drop *d, const struct mark *mark, bool *ret_spent)
 {
 	int64_t call_id = mark->call_id < d->until->call_id ? mark->call_id : d->until->call_id;
 	bool is_all, is_all_too = true;
 	sqlite3_stmt *s = NULL;
 	int err = drop_calls(d, WT_CHUNK_LAUNCH, mark, mark->seq, &is_all);
 
+	*ret_spent = false;
 	if (!err)
 		err = drop_calls(d, WT_CHUNK_CALL, mark, call_id, &is_all_too);
 	if (err || !is_all || !is_all_too)
 		return err;
+	*ret_spent = true;
 	err = drop_plain_calls(d, mark, call_id);
 	if (!err)
 		err = prepare(
@@ -391,11 +394,13 @@ static int next_mark(struct drop *d, int64_t process_id, struct mark *ret)
 
 static int drop_all_calls(struct drop *d)
 {
-	struct mark mark = {.process_id = INT64_MIN};
+	int64_t done_id = INT64_MIN; /* processes up to this one are done */
+	struct mark mark;
 	int rc;
 
-	while ((rc = next_mark(d, mark.process_id, &mark)) > 0) {
-		int64_t low, all;
+	while ((rc = next_mark(d, done_id, &mark)) > 0) {
+		int64_t low, all, before = d->rows;
+		bool is_spent = false;
 
 		rc = wt_drop_low_exec(d->run, mark.process_id, &low);
 		/* One without kernels goes along with the others. */
@@ -404,9 +409,12 @@ static int drop_all_calls(struct drop *d)
 			low = !rc && all < d->until->exec_id ? all : d->until->exec_id;
 		}
 		if (!rc && mark.exec_id <= low)
-			rc = drop_of_mark(d, &mark);
+			rc = drop_of_mark(d, &mark, &is_spent);
 		if (rc)
 			return rc;
+		/* One that moved nothing makes place for the next. */
+		if (!is_spent || d->rows > before)
+			done_id = mark.process_id;
 	}
 	return rc;
 }

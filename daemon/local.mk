@@ -54,7 +54,7 @@ tests_unit_test_sampler_policy_LDADD = -lm
 
 synth_sources = tests/unit/synth.c tests/unit/synth.h tests/tap.h
 daemon_tests = tests/unit/test_drain tests/unit/test_store tests/unit/test_record \
-	tests/unit/test_sampled tests/unit/test_folds tests/unit/test_pack
+	tests/unit/test_sampled tests/unit/test_folds tests/unit/test_pack tests/unit/test_drop
 check_PROGRAMS += $(daemon_tests)
 TESTS += $(daemon_tests)
 tests_unit_test_drain_SOURCES = tests/unit/test_drain.c $(synth_sources)
@@ -71,6 +71,8 @@ tests_unit_test_record_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 check_PROGRAMS += tests/unit/run_sql
 tests_unit_run_sql_SOURCES = tests/unit/run_sql.c
 tests_unit_run_sql_LDADD = libwtschema.a $(ZLIB_LIBS) $(SQLITE_LIBS) -lm
+tests_unit_test_drop_SOURCES = tests/unit/test_drop.c tests/tap.h
+tests_unit_test_drop_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 tests_unit_test_pack_SOURCES = tests/unit/test_pack.c tests/tap.h
 tests_unit_test_pack_LDADD = $(wt_store_libs) $(SQLITE_LIBS) -lm
 

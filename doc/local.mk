@@ -15,6 +15,7 @@ dist_man_MANS += \
 	doc/man/wavetap-history.1 \
 	doc/man/wavetap-import.1 \
 	doc/man/wavetap-ledger.1 \
+	doc/man/wavetap-merge.1 \
 	doc/man/wavetap-preload.1 \
 	doc/man/wavetap-ranges.1 \
 	doc/man/wavetap-ranks.1 \
@@ -25,6 +26,7 @@ dist_man_MANS += \
 	doc/man/wavetap-sms.1 \
 	doc/man/wavetap-status.1 \
 	doc/man/wavetap-steps.1 \
+	doc/man/wavetap-sweep.1 \
 	doc/man/wavetap-timeline.1 \
 	doc/man/wavetap-top.1 \
 	doc/man/wavetap-whatif.1
@@ -40,7 +42,7 @@ schemadir = $(docdir)/schema
 dist_schema_DATA = \
 	doc/schema/analyze.schema.json doc/schema/check.schema.json doc/schema/common.schema.json \
 	doc/schema/copies.schema.json doc/schema/diagnose.schema.json doc/schema/doctor.schema.json \
-	doc/schema/export.schema.json doc/schema/gaps.schema.json doc/schema/gc.schema.json doc/schema/history.schema.json \
+	doc/schema/export.schema.json doc/schema/gaps.schema.json doc/schema/gc.schema.json doc/schema/history.schema.json doc/schema/merge.schema.json doc/schema/sweep.schema.json \
 	doc/schema/import.schema.json doc/schema/ledger.schema.json doc/schema/ranges.schema.json doc/schema/ranks.schema.json doc/schema/sms.schema.json \
 	doc/schema/runs.schema.json \
 	doc/schema/show.schema.json doc/schema/simulate.schema.json doc/schema/status.schema.json \
@@ -53,3 +55,7 @@ EXTRA_DIST += scripts/doc-outputs.sh
 .PHONY: tutorial
 tutorial: wavetap
 	$(AM_V_at)sh $(top_srcdir)/scripts/doc-outputs.sh ./wavetap $(top_srcdir) $(top_srcdir)/doc/reading-idle-sm-time.md
+# Comparing runs.
+dist_man_MANS += doc/man/wavetap-baseline.1 doc/man/wavetap-compare.1
+dist_doc_DATA += doc/compare.md
+dist_schema_DATA += doc/schema/baseline.schema.json doc/schema/compare.schema.json

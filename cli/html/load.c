@@ -10,11 +10,8 @@
 
 #include "cli/cli.h"
 #include "cli/html/report.h"
-#include "cli/progress.h"
 #include "cli/rates.h"
 #include "cli/report_sql.h"
-
-#define PARTS 6 /* that progress counts */
 
 static int fail(const struct wt_run_file *run, int rc, const char *problem)
 {
@@ -48,7 +45,7 @@ static int load_samples(struct wt_html_report *report)
 		for (size_t at = 0; !rc && at < time->bucket_count; at++)
 			samples->has_any |= samples->sums[at].sampled_ns > 0;
 		if (!rc)
-			rc = wt_sms_heat_load(db, ledger, device, 0, WT_HTML_COLUMNS,
+			rc = wt_sms_heat_load(db, ledger, device, 0, wt_html_columns(report),
 			                      &samples->measured.heat);
 		if (!rc)
 			rc = wt_rates_device_profiled(db, device->device_id, ledger->start_ns,
@@ -113,7 +110,7 @@ static int load_findings(struct wt_html_report *report)
 }
 
 /* In this order: findings want what is selected to be all there is. */
-static int load_devices(struct wt_html_report *report, struct wt_progress *progress)
+static int load_devices(struct wt_html_report *report)
 {
 	const struct wt_ledger *ledger = &report->view.ledger;
 	int code = WT_EXIT_FINE, rc;
@@ -121,21 +118,16 @@ static int load_devices(struct wt_html_report *report, struct wt_progress *progr
 	report->has_ledger = true;
 	report->device_count =
 	        ledger->device_count < WT_HTML_DEVICES ? ledger->device_count : WT_HTML_DEVICES;
-	wt_progress_set(progress, 1);
 	rc = load_time(report);
-	wt_progress_set(progress, 2);
 	if (!rc)
 		rc = load_samples(report);
-	wt_progress_set(progress, 3);
 	if (!rc)
 		rc = load_steps(report);
-	wt_progress_set(progress, 4);
 	if (rc)
 		return fail(&report->view.run, rc,
 		            report->time.problem[0] ? report->time.problem : report->steps.problem);
 	if (!ledger->is_samples_alone)
 		code = load_findings(report);
-	wt_progress_set(progress, 5);
 	return code;
 }
 
@@ -191,17 +183,15 @@ static bool can_do_without(const struct wt_html_request *request,
 
 int wt_html_load(const struct wt_html_request *request, struct wt_html_report *report)
 {
-	struct wt_progress progress;
 	int code;
 
 	memset(report, 0, sizeof(*report));
 	code = wt_select_parse("export", request->select, &report->select);
 	wt_select_prefer_steady(&report->select);
-	wt_progress_begin(&progress, "export", "parts", PARTS);
 	if (!code) {
 		code = open_devices(request, report);
 		if (!code)
-			code = load_devices(report, &progress);
+			code = load_devices(report);
 		else if (can_do_without(request, report, code))
 			code = WT_EXIT_FINE;
 	}
@@ -213,7 +203,6 @@ int wt_html_load(const struct wt_html_request *request, struct wt_html_report *r
 		if (!report->run_option)
 			code = fail(&report->view.run, -ENOMEM, NULL);
 	}
-	wt_progress_end(&progress);
 	return code;
 }
 
@@ -245,6 +234,11 @@ size_t wt_html_details_count(const struct wt_html_report *report)
 	                      : WT_HTML_KERNELS_SHOWN;
 
 	return report->kernels.row_count < most ? report->kernels.row_count : most;
+}
+
+size_t wt_html_columns(const struct wt_html_report *report)
+{
+	return report->device_count > WT_HTML_DEVICES_MANY ? WT_HTML_COLUMNS / 2 : WT_HTML_COLUMNS;
 }
 
 int64_t wt_html_origin_ns(const struct wt_html_report *report)

@@ -15,6 +15,7 @@
 #define NAME_SHOWN_BYTES 240
 
 static const struct wt_html_column config_columns[] = {
+        {"device_id", "Device", NULL, false},
         {NULL, "Grid", NULL, true},
         {NULL, "Block", NULL, true},
         {"regs_per_thread", "Registers", "of a thread", false},
@@ -61,6 +62,7 @@ static void put_config(FILE *out, const struct wt_show_config *config)
 	const char *reason = row->model_reason, *needs = "needs a measurement";
 
 	wt_html_row_begin(out, "config", row->config_id, NULL);
+	wt_html_int(out, row->device_id, NULL);
 	put_extent(out, row->grid);
 	put_extent(out, row->block);
 	wt_html_int(out, row->regs_per_thread, NULL);
@@ -119,7 +121,9 @@ static void put_advice(FILE *out, const struct wt_show *show)
 			if (is_told)
 				continue;
 			fputs(has_any ? "<li>" : "<ul class=\"advice\">\n<li>", out);
-			wt_html_format(out, "grid %" PRId64 ": ", show->configs[i].blocks);
+			if (show->report.device_count > 1)
+				fprintf(out, "device %" PRId64 ", ", show->configs[i].row.device_id);
+			fprintf(out, "grid %" PRId64 ": ", show->configs[i].blocks);
 			wt_html_text(out, texts[k], 0);
 			fputs("</li>\n", out);
 			has_any = true;

@@ -142,7 +142,7 @@ static void put_name(FILE *out, const struct wt_report_row *row, bool has_detail
 	fputs("<th scope=\"row\" class=\"t name\"", out);
 	if (full) {
 		fputs(" title=\"", out);
-		wt_html_text(out, full, WT_HTML_FULL_NAME_BYTES);
+		wt_html_text(out, full, WT_HTML_TITLE_BYTES);
 		fputc('"', out);
 	}
 	fputc('>', out);

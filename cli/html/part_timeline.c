@@ -144,7 +144,7 @@ static int put_drawing(FILE *out, const struct wt_html_report *report, size_t at
 {
 	const struct wt_ledger *time = &report->time;
 	const struct wt_ledger_device *device = &time->devices[at];
-	struct drawing drawing = {time, device, group_of(time, WT_HTML_COLUMNS), NULL};
+	struct drawing drawing = {time, device, group_of(time, wt_html_columns(report)), NULL};
 	char a[WT_TEXT_NUMBER_BYTES], b[WT_TEXT_NUMBER_BYTES];
 	int64_t origin_ns = wt_html_origin_ns(report);
 

@@ -25,7 +25,7 @@
 #define WT_HTML_KERNELS 200 /* rows */
 #define WT_HTML_KERNELS_SHOWN 8 /* with a part of their own, each of which reads the run again */
 #define WT_HTML_KERNELS_SHOWN_LARGE 3 /* of runs of more than WT_HTML_LAUNCHES_LARGE */
-#define WT_HTML_LAUNCHES_LARGE 2000000
+#define WT_HTML_LAUNCHES_LARGE 400000
 #define WT_HTML_CONFIGS 8 /* of such a kernel */
 #define WT_HTML_PROFILES 3
 #define WT_HTML_CURVES 3
@@ -33,14 +33,16 @@
 #define WT_HTML_WAVE_EDGES 40
 #define WT_HTML_DEVICES 16
 #define WT_HTML_BUCKETS 2000 /* of a device; of all together: */
-#define WT_HTML_BUCKETS_ALL 12000
-#define WT_HTML_COLUMNS 160 /* of a drawing of time */
+#define WT_HTML_BUCKETS_ALL 6000
+#define WT_HTML_COLUMNS 160 /* of a drawing of time; half of it where many devices have one */
+#define WT_HTML_DEVICES_MANY 8
 #define WT_HTML_TIME_ROWS 40 /* of the timeline as a table */
 #define WT_HTML_GAP_KERNELS 30
 #define WT_HTML_STEPS 600 /* bars */
 #define WT_HTML_STEPS_SLOWEST 20
 #define WT_HTML_PROCESSES 64
 #define WT_HTML_NAME_BYTES 160 /* of a name in a table */
+#define WT_HTML_TITLE_BYTES 1000 /* of a whole name in a table, for search */
 #define WT_HTML_FULL_NAME_BYTES 2000
 
 struct wt_html_report {
@@ -105,6 +107,9 @@ void wt_html_put_durations(FILE *out, const struct wt_show *show);
 
 /* Kernels that get a part of their own: the first rows. */
 size_t wt_html_details_count(const struct wt_html_report *report);
+
+/* Of drawings of time. */
+size_t wt_html_columns(const struct wt_html_report *report);
 
 /* What times are told from, as --from counts. */
 int64_t wt_html_origin_ns(const struct wt_html_report *report);

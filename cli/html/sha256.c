@@ -57,16 +57,16 @@ static void add_block(uint32_t state[8], const unsigned char *block)
 		state[i] += v[i];
 }
 
-static void put_base64(const unsigned char digest[32], char *text)
+/* The 32 bytes and a 0, in groups of three. */
+static void put_base64(const unsigned char digest[33], char *text)
 {
 	static const char letters[] =
 	        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	for (size_t i = 0; i < 33; i += 3) {
-		uint32_t bits = (uint32_t)digest[i] << 16 | (uint32_t)digest[i + 1] << 8;
+		uint32_t bits =
+		        (uint32_t)digest[i] << 16 | (uint32_t)digest[i + 1] << 8 | digest[i + 2];
 
-		if (i + 2 < 32)
-			bits |= digest[i + 2];
 		for (int k = 3; k >= 0; k--)
 			*text++ = letters[bits >> (6 * k) & 63];
 	}
@@ -79,7 +79,7 @@ void wt_sha256_base64(const void *data, size_t bytes, char text[WT_SHA256_BASE64
 	uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
 	                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 	const unsigned char *from = data;
-	unsigned char last[2 * BLOCK_BYTES] = {0}, digest[32];
+	unsigned char last[2 * BLOCK_BYTES] = {0}, digest[33];
 	size_t whole = bytes / BLOCK_BYTES * BLOCK_BYTES, left = bytes - whole;
 	size_t end = left + 9 <= BLOCK_BYTES ? BLOCK_BYTES : 2 * BLOCK_BYTES;
 
@@ -93,5 +93,6 @@ void wt_sha256_base64(const void *data, size_t bytes, char text[WT_SHA256_BASE64
 		add_block(state, last + at);
 	for (int i = 0; i < 32; i++)
 		digest[i] = (unsigned char)(state[i / 4] >> (24 - 8 * (i % 4)));
+	digest[32] = 0;
 	put_base64(digest, text);
 }

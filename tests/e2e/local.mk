@@ -26,7 +26,7 @@ e2e_tests = \
 	tests/e2e/0850-ranges.sh \
 	tests/e2e/0860-random.sh tests/e2e/0865-ledger-live.sh \
 	tests/e2e/0870-profile.sh \
-	tests/e2e/0880-late-ranks.sh \
+	tests/e2e/0880-late-ranks.sh tests/e2e/0890-merge.sh \
 	tests/e2e/0970-field.sh \
 	tests/e2e/0900-recording.sh \
 	tests/e2e/0910-record.sh \
@@ -41,6 +41,7 @@ e2e_tests = \
 	tests/e2e/1200-html.sh tests/e2e/1210-html-browser.sh \
 	tests/e2e/1230-watch.sh
 
+e2e_tests += tests/e2e/1200-compare.sh
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/browser/browser.js tests/browser/html_check.js
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)

@@ -155,3 +155,6 @@ tests_unit_test_nvtx_abi_CPPFLAGS = $(AM_CPPFLAGS) -DWT_NO_NVTX_HEADERS
 endif
 
 EXTRA_DIST += tests/fake/README.md tests/unit/abi_include/string
+
+check_PROGRAMS += tests/fake/app_compare
+tests_fake_app_compare_SOURCES = tests/fake/app_compare.c $(fake_app_driver)

@@ -28,7 +28,8 @@ struct job {
 struct plan {
 	int64_t offset_ns; /* of b's clock: b tells t + offset + drift x (t - base) */
 	double drift;
-	int64_t step_jitter_ns, end_jitter_ns; /* from step to step; of a rank's end in a collective */
+	int64_t step_jitter_ns,
+	        end_jitter_ns; /* from step to step; of a rank's end in a collective */
 };
 
 static int64_t told(const struct plan *plan, int64_t t_ns)
@@ -66,8 +67,8 @@ static int64_t worst_ns(const struct plan *plan, const struct job *job,
 	int64_t worst = 0;
 
 	for (int i = 0; i < EVENTS; i++) {
-		int64_t off_ns = wt_align_time(align, told(plan, job->true_end_ns[i])) -
-		                 job->true_end_ns[i];
+		int64_t off_ns =
+		        wt_align_time(align, told(plan, job->true_end_ns[i])) - job->true_end_ns[i];
 
 		worst = llabs(off_ns) > worst ? llabs(off_ns) : worst;
 	}
@@ -98,8 +99,8 @@ static void test_planted(void)
 		beyond += worst_ns(&plan, &job, &align) > align.error_ns;
 		bad_limit += align.limit_ns < worst_ns(&plan, &job, &align);
 	}
-	ok(tried == 300 && !refused && !wrong, "300 pairs of clocks: %d refused, %d shifted", refused,
-	   wrong);
+	ok(tried == 300 && !refused && !wrong, "300 pairs of clocks: %d refused, %d shifted",
+	   refused, wrong);
 	ok(!beyond, "found back within the error that is shown: %d were not", beyond);
 	ok(!bad_limit, "and within what it can be at most: %d were not", bad_limit);
 }
@@ -107,7 +108,8 @@ static void test_planted(void)
 static void test_half(void)
 {
 	static struct job job;
-	const struct plan plan = {.offset_ns = 123456789, .step_jitter_ns = 300000, .end_jitter_ns = 3000};
+	const struct plan plan = {
+	        .offset_ns = 123456789, .step_jitter_ns = 300000, .end_jitter_ns = 3000};
 	struct wt_align align;
 
 	simulate(&plan, &job);
@@ -159,7 +161,8 @@ static void test_refusals(void)
 	plan.step_jitter_ns = 0;
 	simulate(&plan, &job);
 	for (int i = 0; i < EVENTS; i++) {
-		job.a[i] = (struct wt_align_event){BASE_NS + i * 1000000, BASE_NS + i * 1000000 + 500000, 0};
+		job.a[i] = (struct wt_align_event){BASE_NS + i * 1000000,
+		                                   BASE_NS + i * 1000000 + 500000, 0};
 		job.b[i] = job.a[i];
 	}
 	b = (struct wt_align_run){job.b, EVENTS - 5};

@@ -137,6 +137,16 @@ for arguments in ledger sms timeline "diagnose --threshold 0.01" "show half" "sh
   valid 0 $arguments --json -r "$work/measured.db"
 done
 
+eager=$work/eager.db
+valid 0 import -o "$eager" "$top_srcdir/tests/data/h200-train-eager.wtrec" --json
+valid 0 compare "$eager" "$recorded" --json
+valid 3 compare "$eager" "$recorded" --by config --gate 5 --on idle --json
+valid 3 compare "$ddp" "$ddp" "$eager" --json
+valid 3 compare "$work/full.db" "$work/odd.db" --gate 5 --json
+valid 0 baseline list --json
+"$wavetap" baseline set kept "$eager" "$recorded" >/dev/null
+valid 0 baseline list --json
+
 one='--sms 4 --blocks-per-sm 1'
 for arguments in "$one --grid 7" "$one --times 70us,70us,130us" "$one --grid 1:9" "--sms 132 --blocks-per-sm 1 --gemm 4096,4096,4096 --tile 128x128" \
   "--sms 132 --blocks-per-sm 1 --gemm 4096,4096,4096 --tile 128x128x64,256x128x64" "$one --grid 9 --persistent queue --block-time 5us --setup 1us" \
@@ -159,6 +169,17 @@ cp "$recorded" "$data/runs/20260101-000001-bea3718b.db"
 sqlite3 -batch "$data/runs/20260101-000001-bea3718b.db" "INSERT OR REPLACE INTO meta VALUES ('name', 'eager')"
 sqlite3 -batch "$data/runs/20260101-000001-bea3718b.db" <"$top_srcdir/tests/unit/measured.sql" 2>/dev/null
 valid 0 history eager --json
+valid 0 sweep eager job-full --json
+sqlite3 -batch "$data/runs/20260101-000001-bea3718b.db" "INSERT INTO tag VALUES ('batch', '8')"
+valid 0 sweep eager --per batch --json
+for rank in 0 1; do
+  "$wavetap" import -o "$work/rank$rank.db" "$top_srcdir/tests/data/h200x2-ddp-rank$rank.wtrec" >"$work/out" 2>&1
+done
+valid 0 merge -o "$work/merged.db" "$work/rank0.db" "$work/rank1.db" --json
+sqlite3 -batch "$work/rank0.db" "UPDATE proc SET world_size = 3"
+sqlite3 -batch "$work/rank1.db" "UPDATE proc SET world_size = 3"
+valid 0 merge --force --align none -o "$work/merged.db" "$work/rank0.db" "$work/rank1.db" --json
+valid 0 ranks -r "$work/merged.db" --json
 rm "$data/runs/19700101-001640-aaaa0005.db" "$data/runs/20260101-000001-bea3718b.db"
 valid 0 check --json "$recorded"
 sqlite3 -batch "$work/odd.db" "UPDATE config_stat SET launches = launches + 1; PRAGMA foreign_keys = 0;

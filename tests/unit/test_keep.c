@@ -111,9 +111,40 @@ static void test_choose(void)
 	chooses(5, 4 * MIB, 100 * DAY, "xx.....");
 }
 
+/* -1: no limit. */
+static void keeps_rows(const char *text, int rc, int64_t bytes, int64_t age_ns)
+{
+	struct wt_keep keep = {7, 8, 9};
+	char error[WT_DB_ERROR_BYTES] = "";
+
+	is_i64(wt_keep_rows_parse(text, &keep, error) ? -1 : 0, rc, text);
+	ok(keep.runs == -1 && keep.bytes == bytes && keep.age_ns == age_ns, "rows: \"%s\": %s",
+	   text, error);
+	ok(!rc == !error[0], "with a word or without");
+}
+
+static void test_rows(void)
+{
+	keeps_rows("", 0, 8192 * MIB, -1);
+	keeps_rows("all", 0, -1, -1);
+	keeps_rows("2GiB", 0, 2048 * MIB, -1);
+	keeps_rows("1d", 0, -1, DAY);
+	keeps_rows("1d,2GiB", 0, 2048 * MIB, DAY);
+	/* What is none leaves the usual limit. */
+	keeps_rows("20", -1, 8192 * MIB, -1);
+	keeps_rows("2GiB,20", -1, 8192 * MIB, -1);
+	keeps_rows("0", -1, 8192 * MIB, -1);
+	keeps_rows("0MiB", -1, 8192 * MIB, -1);
+	keeps_rows("0s", -1, 8192 * MIB, -1);
+	keeps_rows("none", -1, 8192 * MIB, -1);
+	keeps_rows("2GiB,", -1, 8192 * MIB, -1);
+	keeps_rows("?", -1, 8192 * MIB, -1);
+}
+
 int main(void)
 {
 	test_parse();
+	test_rows();
 	test_choose();
 	return tap_done();
 }

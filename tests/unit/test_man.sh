@@ -103,6 +103,31 @@ is "$("$wavetap" top --columns help | while read -r name heading rest; do
     grep -q "^\.Pq Cm \(.* \)\{0,1\}$name\( \|\$\)" "$pages/wavetap-top.1" || echo "$name $heading $rest"
 done)" "" "top: each of --columns is on the page"
 
+# ---- which part of a run: what help offers is taken, and what is refused is not offered
+"$wavetap" import -o "$work/steps.db" "$top_srcdir/tests/data/sim-demo.wtrec" >/dev/null 2>&1
+for command in $commands; do
+  "$wavetap" --list-options "$command" >"$work/options"
+  grep -qx -- --from "$work/options" || continue
+  case $command in
+  show) rest=id:1 ;;
+  whatif) rest=--no-gaps ;;
+  export) rest="-o - --format csv" ;;
+  *) rest= ;;
+  esac
+  offered='' taken=''
+  for words in "from 0s" "to 1000s" "steps 5:9" all "rank 0" "device 1" "kernel ." "range x"; do
+    ! grep -qx -e "--${words%% *}" "$work/options" || offered="$offered --${words%% *}"
+    # shellcheck disable=SC2086 # lists
+    "$wavetap" "$command" $rest --$words -r "$work/steps.db" >/dev/null 2>"$work/err"
+    code=$?
+    case $code,$(head -n 1 "$work/err") in
+    2,* | 3,*"its kernels share the devices with"* | 3,*"kernels of a device share"*) ;; # refused, and why
+    *) taken="$taken --${words%% *}" ;;
+    esac
+  done
+  is "$taken" "$offered" "$command: takes the parts of a run that its help offers, no others"
+done
+
 # ---- environment: what the sources read is on a page, and the reverse
 (cd "$top_srcdir" && cat libintercept/*.[ch] schema/*.[ch] daemon/*.[ch] cli/*.[ch]) | grep -o '"WAVETAP[A-Z_]*"' | tr -d '"' |
   grep -vx 'WAVETAP_\|WAVETAP_TEST_.*\|WAVETAP_SAMPLER_TIMEOUT_MS\|WAVETAP_SAMPLER_LIKE\|WAVETAP_LEDGER' | sort -u >"$work/read" # for tests, and between our own programs
@@ -129,6 +154,9 @@ printf '#!/bin/sh\nexec "%s" --seconds 0.2\n' "$top_builddir/tests/fake/app_demo
 printf '#!/bin/sh\nexec python train.py\n' >"$here/train.py"
 printf '#!/bin/sh\nexec "%s" steps\n' "$top_builddir/tests/fake/app_nvtx" >"$here/with_ranges.py"
 chmod +x "$here/bin/python" "$here/train.py" "$here/with_ranges.py"
+for host in a:0 b:1; do
+  "$wavetap" import -o "$here/host-${host%:*}.db" "$top_srcdir/tests/data/h200x2-ddp-rank${host#*:}.wtrec" >/dev/null 2>&1
+done
 examples_of() { # PAGE...: a command a line
   for page; do
     sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$page" | sed -n '/^\.Bd/,/^\.Ed/p' | grep -v '^\.' |
@@ -153,7 +181,7 @@ while read -r line; do
   [ "$code" = 0 ] || sed 's/^/# /' "$work/err" "$work/out" | head -n 10
   # Without a word to say, a reader of a run has missed something.
   case $line in
-  *"wavetap run"* | *LD_PRELOAD* | *" -o "* | *doctor* | *" gc "*) ;;
+  *"wavetap run"* | *LD_PRELOAD* | *" -o "* | *doctor* | *" gc "* | *"sweep --run"*) ;;
   *) ok "  on stdout, and nothing on stderr" test -s "$work/out" -a ! -s "$work/err" ;;
   esac
   case $line in *LD_PRELOAD*) settle ;; esac

@@ -140,6 +140,13 @@ for format in csv json sqlite; do
 	fine plain "$tmp/out" "export --format $format"
 done
 fine valid "$tmp/export.json" "export --format json"
+"$wavetap" export $at -o "$tmp/export.html" --all >"$tmp/out" 2>&1 </dev/null
+ok $? "export: html"
+fine plain "$tmp/export.html" "export --format html"
+"$(cd "$build" && pwd)/tests/unit/html_check" "$tmp/export.html" >"$tmp/out"
+ok $? "the report is well-formed, and names are text in it: $(head -1 "$tmp/out")"
+! grep -q '<script>alert\|<img\|onerror=y>' "$tmp/export.html"
+ok $? "nothing of a name is markup"
 "$wavetap" --list-commands >"$tmp/out"
 fine plain "$tmp/out" --list-commands
 ok "$bad" "$shown outputs are plain text, or JSON"

@@ -102,6 +102,7 @@ for width in 60 80 120 200; do
 		narrow $width "$locale" runs
 		narrow $width "$locale" runs --hash
 		narrow $width "$locale" history job-lossy
+		narrow $width "$locale" sweep "$tmp/measured-long.db" lossy
 		narrow $width "$locale" status
 		narrow $width "$locale" gc -n --keep 1
 		narrow $width "$locale" doctor
