@@ -83,7 +83,7 @@ wavetap_SOURCES = \
 	cli/html/part_details.c cli/html/part_facts.c cli/html/part_findings.c cli/html/part_gaps.c \
 	cli/html/part_heat.c cli/html/part_kernels.c cli/html/part_ledger.c cli/html/part_losses.c \
 	cli/html/part_steps.c cli/html/part_timeline.c cli/html/report.h \
-	cli/html/sha256.c cli/html/sha256.h \
+	cli/html/policy_hash.c cli/html/policy_hash.h \
 	cli/cmd_gaps.c \
 	cli/cmd_ledger.c \
 	cli/cmd_gc.c cli/gc.h cli/gc_runs.c cli/gc_segments.c \
@@ -156,10 +156,11 @@ tests_unit_read_trace_LDADD = $(SQLITE_LIBS)
 TESTS += tests/unit/test_trace.sh tests/unit/test_metrics.sh
 EXTRA_DIST += tests/unit/test_trace.sh tests/unit/test_metrics.sh
 # HTML reports.
-check_PROGRAMS += tests/unit/html_check tests/unit/test_sha256
-TESTS += tests/unit/test_sha256
+check_PROGRAMS += tests/unit/html_check tests/unit/test_policy_hash
+TESTS += tests/unit/test_policy_hash
 tests_unit_html_check_SOURCES = tests/unit/html_check.c
-tests_unit_test_sha256_SOURCES = tests/unit/test_sha256.c cli/html/sha256.c cli/html/sha256.h tests/tap.h
+tests_unit_test_policy_hash_SOURCES = tests/unit/test_policy_hash.c cli/html/policy_hash.c cli/html/policy_hash.h tests/tap.h
+tests_unit_test_policy_hash_LDADD = libwtanalysis.a -lm
 
 check_PROGRAMS += tests/unit/make_run tests/unit/answering_daemon
 tests_unit_answering_daemon_SOURCES = tests/unit/answering_daemon.c

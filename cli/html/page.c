@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/html/report.h"
-#include "cli/html/sha256.h"
+#include "cli/html/policy_hash.h"
 #include "config.h"
 
 static const struct part {
@@ -38,10 +38,10 @@ static bool is_shown(const struct part *part, const struct wt_html_report *repor
 static void put_head(FILE *out, const struct wt_html_report *report)
 {
 	const struct wt_db_run_file *info = &report->view.run.info;
-	char style[WT_SHA256_BASE64_BYTES], script[WT_SHA256_BASE64_BYTES];
+	char style[WT_POLICY_HASH_BYTES], script[WT_POLICY_HASH_BYTES];
 
-	wt_sha256_base64(wt_html_css, strlen(wt_html_css), style);
-	wt_sha256_base64(wt_html_js, strlen(wt_html_js), script);
+	wt_policy_hash(wt_html_css, strlen(wt_html_css), style);
+	wt_policy_hash(wt_html_js, strlen(wt_html_js), script);
 	fprintf(out,
 	        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "

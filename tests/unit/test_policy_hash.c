@@ -1,17 +1,17 @@
 /*
- * test_sha256.c - hashes of a content security policy, against vectors of FIPS 180-4's examples and of
+ * test_policy_hash.c - hashes of a content security policy, against vectors of FIPS 180-4's examples and of
  * sha256sum, put into base64 by hand (openssl base64).
  */
 #include <string.h>
 
-#include "cli/html/sha256.h"
+#include "cli/html/policy_hash.h"
 #include "tests/tap.h"
 
 static void check(const void *data, size_t bytes, const char *want, const char *what)
 {
-	char got[WT_SHA256_BASE64_BYTES];
+	char got[WT_POLICY_HASH_BYTES];
 
-	wt_sha256_base64(data, bytes, got);
+	wt_policy_hash(data, bytes, got);
 	ok(!strcmp(got, want), "%s: %s", what, got);
 }
 
