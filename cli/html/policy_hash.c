@@ -18,7 +18,8 @@ void wt_policy_hash(const void *data, size_t bytes, char text[WT_POLICY_HASH_BYT
 	wt_digest_add(&digest, data, bytes);
 	wt_digest_finish(&digest, hex);
 	for (size_t i = 0; i < 2 * WT_DIGEST_BYTES; i++) {
-		unsigned digit = hex[i] <= '9' ? (unsigned)(hex[i] - '0') : (unsigned)(hex[i] - 'a' + 10);
+		unsigned digit =
+		        hex[i] <= '9' ? (unsigned)(hex[i] - '0') : (unsigned)(hex[i] - 'a' + 10);
 
 		sum[i / 2] = (unsigned char)(sum[i / 2] << 4 | digit);
 	}
