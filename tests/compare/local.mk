@@ -1,6 +1,6 @@
 # tests/compare: how often `wavetap compare` is wrong, counted over pairs made of recorded steps.
 check_PROGRAMS += tests/compare/compare_truth
-tests_compare_compare_truth_SOURCES = tests/compare/compare_truth.c cli/compare.c cli/compare.h cli/compare_kinds.c \
+tests_compare_compare_truth_SOURCES = tests/compare/compare_truth.c cli/compare.c cli/compare.h cli/compare_impl.h cli/compare_kernels.c cli/compare_values.c cli/compare_margin.c cli/compare_kinds.c \
 	cli/compare_precision.c cli/compare_reasons.c
 tests_compare_compare_truth_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
 tests_compare_compare_truth_LDADD = libwtcli.a libwtanalysis.a -lm
