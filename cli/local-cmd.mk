@@ -1,8 +1,11 @@
 # cli/local-cmd.mk: the wavetap program and its tests.
 bin_PROGRAMS += wavetap
-wavetap_SOURCES = \
+wavetap_SOURCES = cli/wavetap.c
+# All that is behind main(), which the fuzzers call, too.
+noinst_LIBRARIES += libwtcmd.a
+libwtcmd_a_SOURCES = \
 	cli/anonymise.c cli/anonymise.h \
-	cli/wavetap.c cli/cli.h \
+	cli/cli.h \
 	cli/options.c cli/options.h \
 	cli/help.c cli/help.h \
 	cli/busy.c cli/busy.h \
@@ -109,11 +112,11 @@ wavetap_SOURCES = \
 	cli/screen.h cli/watch_view.c cli/watch_view.h cli/watch_options.c cli/watch_options.h \
 	cli/watch_text.c cli/watch_text.h cli/watch_top.c cli/watch_top.h cli/watch_keys.c cli/watch_load.c cli/watch_draw.c cli/watch_ledger.c cli/watch_ledger.h
 if WT_NCURSES
-wavetap_SOURCES += cli/screen.c
+libwtcmd_a_SOURCES += cli/screen.c
 else
-wavetap_SOURCES += cli/screen_none.c
+libwtcmd_a_SOURCES += cli/screen_none.c
 endif
-nodist_wavetap_SOURCES = cli/html/assets.c
+nodist_libwtcmd_a_SOURCES = cli/html/assets.c
 
 # What an HTML report is made of beside its figures, as C strings.
 html_assets = cli/html/report.css cli/html/report.js cli/html/reading.html
@@ -138,8 +141,9 @@ dist_zshcompletion_DATA = cli/completion/_wavetap
 fishcompletiondir = $(datadir)/fish/vendor_completions.d
 dist_fishcompletion_DATA = cli/completion/wavetap.fish
 
-wavetap_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
-wavetap_LDADD = libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
+libwtcmd_a_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS) $(NCURSES_CFLAGS)
+wavetap_CFLAGS = $(libwtcmd_a_CFLAGS)
+wavetap_LDADD = libwtcmd.a libwtcli.a $(wt_store_libs) $(SQLITE_LIBS) $(NCURSES_LIBS) -ldl -lm
 
 TESTS += tests/unit/test_simulate.sh
 EXTRA_DIST += tests/unit/test_simulate.sh
@@ -200,7 +204,7 @@ TESTS += tests/unit/test_merge.sh
 EXTRA_DIST += tests/unit/test_merge.sh
 
 # Comparing runs.
-wavetap_SOURCES += \
+libwtcmd_a_SOURCES += \
 	cli/baseline.c cli/baseline.h cli/cmd_baseline.c cli/cmd_compare.c cli/compare.c cli/compare.h \
 	cli/compare_facts.c cli/compare_impl.h cli/compare_kernels.c cli/compare_values.c cli/compare_margin.c cli/compare_gate.c cli/compare_json.c cli/compare_kinds.c cli/compare_precision.c \
 	cli/compare_reasons.c cli/compare_run.c cli/compare_run.h cli/compare_show.c cli/compare_show.h cli/compare_text.c

@@ -25,11 +25,10 @@ tests_fuzz_libfuzzdriver_a_SOURCES += tests/fuzz/driver.c
 TESTS += $(fuzz_targets)
 endif
 
-# The programs as libraries: all of their files, with main() under another name.
+# The programs as libraries, with main() under another name.
 fuzz_cppflags = $(AM_CPPFLAGS) -Dmain=wt_program_main
 fuzz_cflags = $(AM_CFLAGS) $(SQLITE_CFLAGS) -Wno-missing-prototypes
 tests_fuzz_libfuzzcli_a_SOURCES = $(wavetap_SOURCES)
-nodist_tests_fuzz_libfuzzcli_a_SOURCES = $(nodist_wavetap_SOURCES)
 tests_fuzz_libfuzzcli_a_CPPFLAGS = $(fuzz_cppflags)
 tests_fuzz_libfuzzcli_a_CFLAGS = $(fuzz_cflags)
 tests_fuzz_libfuzzdaemon_a_SOURCES = $(wavetapd_SOURCES)
