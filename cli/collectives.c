@@ -166,7 +166,8 @@ static void judge_ranks(sqlite3 *db, struct loading *load)
 	int64_t size = wt_db_int(db, "SELECT max(world_size) FROM main.proc", 0);
 	int64_t ranks = wt_db_int(db,
 	                          "SELECT count(DISTINCT rank) FROM main.proc WHERE"
-	                          " kernels_stored > 0 AND rank >= 0 AND rank < world_size",
+	                          " kernels_stored > 0 AND rank >= 0 AND rank < (SELECT"
+	                          " max(world_size) FROM main.proc)",
 	                          0);
 
 	if (size > 1 && ranks > 0 && ranks < size)

@@ -27,17 +27,18 @@ typedef int wt_compare_values_fn(const struct wt_compare *compare,
                                  const struct wt_compare_row *row, struct wt_mean *ret_mean);
 
 /* All runs of both sides. 0 or what `values` gives. */
-int wt_compare_fill(struct wt_compare *compare, struct wt_compare_row *row, wt_compare_values_fn *values);
+int wt_compare_fill(struct wt_compare *compare, struct wt_compare_row *row,
+                    wt_compare_values_fn *values);
 wt_compare_values_fn wt_compare_kernel_values, wt_compare_config_values, wt_compare_line_values,
         wt_compare_rank_values;
 /* Time of each launch where a slice has some; else time a step. Room for all blocks in `values`. */
 struct wt_mean wt_compare_mean_of_times(const struct wt_compare *compare,
-                                    const struct wt_compare_run *run, const double *times,
-                                    const double *launches, double *values);
+                                        const struct wt_compare_run *run, const double *times,
+                                        const double *launches, double *values);
 /* NULL: the run has none such. */
 const struct wt_compare_config *wt_compare_find_config(const struct wt_compare_run *run,
-                                                   const struct wt_compare_kernel *kernel,
-                                                   const struct wt_compare_config *like);
+                                                       const struct wt_compare_kernel *kernel,
+                                                       const struct wt_compare_config *like);
 
 /* ---- compare_margin.c */
 
@@ -46,6 +47,6 @@ double wt_compare_mean_over(const double *values, size_t count);
 /* The margin of what a row is of; a row that can't be judged for it gets the reason. */
 void wt_compare_set_margin(const struct wt_compare *compare, struct wt_compare_row *row);
 void wt_compare_set_kernel_margin(const struct wt_compare *compare, struct wt_compare_row *row,
-                              bool is_collective);
+                                  bool is_collective);
 
 #endif /* WT_CLI_COMPARE_IMPL_H */

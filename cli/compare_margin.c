@@ -96,7 +96,7 @@ static double greatest_busy_ns(const struct wt_compare *compare)
 }
 
 void wt_compare_set_kernel_margin(const struct wt_compare *compare, struct wt_compare_row *row,
-                              bool is_collective)
+                                  bool is_collective)
 {
 	struct wt_contrast *contrast = &row->contrast;
 	double least, most, launches = fmax(row->launches_before, row->launches_after);
@@ -135,8 +135,8 @@ void wt_compare_set_margin(const struct wt_compare *compare, struct wt_compare_r
 	case WT_COMPARE_OF_KERNEL:
 	case WT_COMPARE_OF_CONFIG:
 		wt_compare_set_kernel_margin(compare, row,
-		                  (row->before && row->before->is_collective) ||
-		                          (row->after && row->after->is_collective));
+		                             (row->before && row->before->is_collective) ||
+		                                     (row->after && row->after->is_collective));
 		return;
 	case WT_COMPARE_STEP:
 	case WT_COMPARE_IDLE:

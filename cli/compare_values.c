@@ -12,8 +12,8 @@
 /* ---- values of a run */
 
 struct wt_mean wt_compare_mean_of_times(const struct wt_compare *compare,
-                                    const struct wt_compare_run *run, const double *times,
-                                    const double *launches, double *values)
+                                        const struct wt_compare_run *run, const double *times,
+                                        const double *launches, double *values)
 {
 	size_t count = 0;
 
@@ -39,7 +39,8 @@ static void set_sides(struct wt_compare *compare, struct wt_compare_row *row)
 	        (struct wt_contrast_side){row->means + compare->before.count, compare->after.count};
 }
 
-int wt_compare_fill(struct wt_compare *compare, struct wt_compare_row *row, wt_compare_values_fn *values)
+int wt_compare_fill(struct wt_compare *compare, struct wt_compare_row *row,
+                    wt_compare_values_fn *values)
 {
 	int rc = 0;
 
@@ -53,7 +54,7 @@ int wt_compare_fill(struct wt_compare *compare, struct wt_compare_row *row, wt_c
 }
 
 int wt_compare_kernel_values(const struct wt_compare *compare, const struct wt_compare_side *side,
-                         size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
+                             size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
 {
 	const struct wt_compare_run *run = &side->runs[at];
 	const struct wt_compare_unit *unit = side == &compare->before ? row->before : row->after;
@@ -62,8 +63,8 @@ int wt_compare_kernel_values(const struct wt_compare *compare, const struct wt_c
 
 	if (!values)
 		return -ENOMEM;
-	*ret_mean = kernel ? wt_compare_mean_of_times(compare, run, kernel->time_ns_of, kernel->launches_of,
-	                                   values)
+	*ret_mean = kernel ? wt_compare_mean_of_times(compare, run, kernel->time_ns_of,
+	                                              kernel->launches_of, values)
 	                   : nothing(run);
 	free(values);
 	return 0;
@@ -71,8 +72,8 @@ int wt_compare_kernel_values(const struct wt_compare *compare, const struct wt_c
 
 /* The configuration of another run that is the same: all of its geometry. */
 const struct wt_compare_config *wt_compare_find_config(const struct wt_compare_run *run,
-                                                   const struct wt_compare_kernel *kernel,
-                                                   const struct wt_compare_config *like)
+                                                       const struct wt_compare_kernel *kernel,
+                                                       const struct wt_compare_config *like)
 {
 	for (size_t i = 0; kernel && i < run->config_count; i++) {
 		const struct wt_compare_config *one = &run->configs[i];
@@ -88,7 +89,7 @@ const struct wt_compare_config *wt_compare_find_config(const struct wt_compare_r
 }
 
 int wt_compare_config_values(const struct wt_compare *compare, const struct wt_compare_side *side,
-                         size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
+                             size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
 {
 	const struct wt_compare_run *run = &side->runs[at];
 	bool is_before = side == &compare->before;
@@ -100,8 +101,8 @@ int wt_compare_config_values(const struct wt_compare *compare, const struct wt_c
 
 	if (!values)
 		return -ENOMEM;
-	*ret_mean = config ? wt_compare_mean_of_times(compare, run, config->time_ns_of, config->launches_of,
-	                                   values)
+	*ret_mean = config ? wt_compare_mean_of_times(compare, run, config->time_ns_of,
+	                                              config->launches_of, values)
 	                   : nothing(run);
 	free(values);
 	return 0;
@@ -118,7 +119,7 @@ static double idle_of(const struct wt_compare_run *run, size_t block)
 }
 
 int wt_compare_line_values(const struct wt_compare *compare, const struct wt_compare_side *side,
-                       size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
+                           size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
 {
 	const struct wt_compare_run *run = &side->runs[at];
 	double *values = calloc(run->blocks + 1, sizeof(*values));
@@ -136,7 +137,7 @@ int wt_compare_line_values(const struct wt_compare *compare, const struct wt_com
 }
 
 int wt_compare_rank_values(const struct wt_compare *compare, const struct wt_compare_side *side,
-                       size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
+                           size_t at, const struct wt_compare_row *row, struct wt_mean *ret_mean)
 {
 	const struct wt_compare_run *run = &side->runs[at];
 
