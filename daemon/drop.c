@@ -48,6 +48,21 @@ static void lower(int64_t *limit, int64_t value)
 		*limit = value;
 }
 
+/* By what a statement says, NULL: nothing. What can't be read may be anything: all is held then. */
+static void lower_by(struct wt_run *run, const char *sql, int64_t *limit)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = wt_db_prepare(run->db, sql, &s);
+
+	if (!rc)
+		rc = wt_db_step(s);
+	if (rc < 0)
+		lower(limit, INT64_MIN);
+	else if (rc && sqlite3_column_type(s, 0) != SQLITE_NULL)
+		lower(limit, sqlite3_column_int64(s, 0));
+	sqlite3_finalize(s);
+}
+
 /* What a daemon that is started again reads, and what this one has still to do. */
 static struct wt_drop_until find_until(struct wt_run *run, bool is_pressing)
 {
@@ -58,10 +73,8 @@ static struct wt_drop_until find_until(struct wt_run *run, bool is_pressing)
 	                              .now_ns = wt_clock_ns(CLOCK_REALTIME)};
 	int64_t folded_ns = wt_folds_need_ns(run);
 
-	lower(&until.exec_id, wt_db_int(run->db, "SELECT min(low_exec) FROM sweep", INT64_MAX));
-	lower(&until.exec_id,
-	      wt_db_int(run->db, "SELECT min(link_low_exec) FROM proc WHERE state = 'live'",
-	                INT64_MAX));
+	lower_by(run, "SELECT min(low_exec) FROM sweep", &until.exec_id);
+	lower_by(run, "SELECT min(link_low_exec) FROM proc WHERE state = 'live'", &until.exec_id);
 	if (folded_ns != INT64_MAX)
 		lower(&until.kernel_ns,
 		      folded_ns == INT64_MIN ? folded_ns : folded_ns - FOLD_SLACK_NS);

@@ -340,6 +340,27 @@ static int drop_plain_calls(struct drop *d, const struct mark *mark, int64_t cal
 	                          calls, mark->process_id, call_id);
 }
 
+/* Calls of a process without kernels may be of any age: 1: some in no chunk are too young to go, 0 or -errno. */
+static int has_young_calls(struct drop *d, const struct mark *mark, int64_t call_id)
+{
+	sqlite3_stmt *s;
+	int rc = prepare(d,
+	                 "SELECT EXISTS (SELECT 1 FROM main.launch_call WHERE process_id = ?1 AND "
+	                 "seq < ?2 AND return_ns >= ?4) OR EXISTS (SELECT 1 FROM main.api_call "
+	                 "WHERE process_id = ?1 AND call_id < ?3 AND return_ns >= ?4)",
+	                 &s);
+
+	if (!rc)
+		rc = wt_store_check(d->run, wt_db_bind(s, "iiii", mark->process_id, mark->seq,
+		                                       call_id, d->until->end_ns));
+	if (!rc)
+		rc = wt_store_check(d->run, sqlite3_step(s));
+	if (!rc)
+		rc = sqlite3_column_int(s, 0);
+	sqlite3_finalize(s);
+	return rc;
+}
+
 /* *ret_spent: all that may go by it is gone, and it is, too. */
 static int drop_of_mark(struct drop *d, const struct mark *mark, bool *ret_spent)
 {
@@ -353,6 +374,9 @@ static int drop_of_mark(struct drop *d, const struct mark *mark, bool *ret_spent
 		err = drop_calls(d, WT_CHUNK_CALL, mark, call_id, &is_all_too);
 	if (err || !is_all || !is_all_too)
 		return err;
+	err = has_young_calls(d, mark, call_id);
+	if (err)
+		return err < 0 ? err : 0;
 	*ret_spent = true;
 	err = drop_plain_calls(d, mark, call_id);
 	if (!err)
@@ -392,6 +416,16 @@ static int next_mark(struct drop *d, int64_t process_id, struct mark *ret)
 	return err ? err : code == SQLITE_ROW;
 }
 
+/* The first kernel of any process that stays. */
+static int low_of_all(struct drop *d, int64_t *ret_exec_id)
+{
+	int err = wt_drop_low_exec(d->run, -1, ret_exec_id);
+
+	if (!err && *ret_exec_id > d->until->exec_id)
+		*ret_exec_id = d->until->exec_id;
+	return err;
+}
+
 static int drop_all_calls(struct drop *d)
 {
 	int64_t done_id = INT64_MIN; /* processes up to this one are done */
@@ -399,15 +433,13 @@ static int drop_all_calls(struct drop *d)
 	int rc;
 
 	while ((rc = next_mark(d, done_id, &mark)) > 0) {
-		int64_t low, all, before = d->rows;
+		int64_t low, before = d->rows;
 		bool is_spent = false;
 
 		rc = wt_drop_low_exec(d->run, mark.process_id, &low);
 		/* One without kernels goes along with the others. */
-		if (!rc && low == INT64_MAX) {
-			rc = wt_drop_low_exec(d->run, -1, &all);
-			low = !rc && all < d->until->exec_id ? all : d->until->exec_id;
-		}
+		if (!rc && low == INT64_MAX)
+			rc = low_of_all(d, &low);
 		if (!rc && mark.exec_id <= low)
 			rc = drop_of_mark(d, &mark, &is_spent);
 		if (rc)
@@ -430,7 +462,10 @@ static int drop_shares(struct drop *d)
 		struct chunk chunk = {0}, kernels = {0};
 
 		rc = first_chunk(d, WT_CHUNK_KERNEL, process_id, device_id, &kernels);
-		low = rc > 0 ? kernels.first_id : d->until->exec_id;
+		if (rc > 0)
+			low = kernels.first_id;
+		else if (!rc) /* kernels that are in no chunk */
+			rc = low_of_all(d, &low);
 		for (int i = 0; rc >= 0 && i < DROP_CHUNKS; i++) {
 			rc = first_chunk(d, WT_CHUNK_SHARE, process_id, device_id, &chunk);
 			if (rc <= 0 || chunk.last_id >= low)
@@ -441,9 +476,7 @@ static int drop_shares(struct drop *d)
 			return rc;
 	}
 	if (!rc)
-		rc = wt_drop_low_exec(d->run, -1, &low);
-	if (!rc && low > d->until->exec_id)
-		low = d->until->exec_id;
+		rc = low_of_all(d, &low);
 	return rc ? rc
 	          : remove_plain(d, WT_CHUNK_SHARE,
 	                         "SELECT 0, 0, count(*), NULL, NULL, max(exec_id) FROM "

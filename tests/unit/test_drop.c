@@ -258,6 +258,61 @@ static void test_hooks_only(void)
 	close_run(run);
 }
 
+/* The same, too few for chunks, with a limit of age: what is younger stays, whatever the marks say. */
+static void test_young(void)
+{
+	struct wt_run *run = open_run("0", 600, 50);
+	sqlite3 *db = run->db;
+	struct wt_drop_until until = all;
+
+	run_sql(db, "DELETE FROM main.kernel_exec; DELETE FROM main.kernel_share; UPDATE OR IGNORE "
+	            "drop_mark SET exec_id = 1");
+	is_i64(number(db, "SELECT count(*) FROM main.launch_call"), 600, "all rows are plain");
+	until.exec_id = 1;
+	until.end_ns = 0;
+	while (drop(run, &until, true) > 0)
+		;
+	is_i64(number(db, "SELECT count(*) FROM main.launch_call"), 600, "young launches stay");
+	is_i64(number(db, "SELECT count(*) FROM main.api_call"), 600, "and calls");
+	until.end_ns = 300000;
+	while (drop(run, &until, true) > 0)
+		;
+	ok(number(db, "SELECT max(return_ns) FROM (SELECT max(entry_ns) AS return_ns FROM "
+	              "main.launch_call)") > 500000 &&
+	           number(db, "SELECT count(*) FROM main.launch_call WHERE return_ns >= 300000") >=
+	                   300,
+	   "so do those that became old since, none that is young among them");
+	close_run(run);
+}
+
+/* Kernels that are in no chunk, and shares that are: those stay as long as these. */
+static void test_shares(void)
+{
+	struct wt_run *run = open_run("16", 600, 50);
+	sqlite3 *db = run->db;
+	struct wt_drop_until until = all;
+
+	run_sql(db,
+	        "INSERT INTO main.kernel_exec SELECT k.* FROM kernel_row k WHERE EXISTS (SELECT "
+	        "1 FROM chunk c WHERE c.kind = 1 AND c.first_id > 300 AND c.process_id = "
+	        "k.process_id AND c.device_id = k.config_id AND k.exec_id BETWEEN c.first_id AND "
+	        "c.last_id); DELETE FROM chunk WHERE kind = 1 AND first_id > 300");
+	until.end_ns = 200000;
+	while (drop(run, &until, true) > 0)
+		;
+	is_i64(number(db, "SELECT count(*) FROM kernel_row k WHERE exec_id % 4 = 0 AND exec_id > "
+	                  "300 AND NOT EXISTS (SELECT 1 FROM share_row s WHERE s.exec_id = "
+	                  "k.exec_id)"),
+	       0, "kernels in no chunk keep their shares");
+	until.end_ns = 400000;
+	while (drop(run, &until, true) > 0)
+		;
+	is_i64(number(db, "SELECT count(*) FROM kernel_row k WHERE exec_id % 4 = 0 AND NOT EXISTS "
+	                  "(SELECT 1 FROM share_row s WHERE s.exec_id = k.exec_id)"),
+	       0, "and when those in chunks are gone");
+	close_run(run);
+}
+
 static int measure(int64_t kernels)
 {
 	struct timespec from, to;
@@ -288,5 +343,7 @@ int main(int argc, char **argv)
 	test_all("61");
 	test_until();
 	test_hooks_only();
+	test_young();
+	test_shares();
 	return tap_done();
 }
