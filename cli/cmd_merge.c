@@ -284,10 +284,14 @@ static int put_tags(const struct wt_merge *merge, sqlite3 *out)
 		rc = wt_db_open(merge->sources[i].info.path, &db, error);
 		if (!rc)
 			rc = wt_db_prepare(db, "SELECT key, value FROM tag", &read);
-		while (!rc && wt_db_step(read) > 0)
-			if (wt_db_run(add, "tt", sqlite3_column_text(read, 0),
-			              sqlite3_column_text(read, 1)) != SQLITE_DONE)
+		for (int step = 1; !rc && step;) {
+			step = wt_db_step(read);
+			if (step < 0)
+				rc = step;
+			else if (step && wt_db_run(add, "tt", sqlite3_column_text(read, 0),
+			                           sqlite3_column_text(read, 1)) != SQLITE_DONE)
 				rc = -EIO;
+		}
 		sqlite3_finalize(read);
 		sqlite3_close(db);
 	}

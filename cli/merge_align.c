@@ -94,8 +94,10 @@ int wt_merge_align(struct wt_merge *merge)
 
 		if (i == merge->reference)
 			continue;
-		for (size_t k = 0; k < i && !is_same_host(source, leader); k++)
-			if (is_same_host(source, &merge->sources[k]) &&
+		/* One that is not aligned follows any that is; of two that are, the later one follows. */
+		for (size_t k = 0; k < merge->count && !is_same_host(source, leader); k++)
+			if (k != i && (k < i || source->align.reason) &&
+			    is_same_host(source, &merge->sources[k]) &&
 			    !merge->sources[k].align.reason)
 				leader = &merge->sources[k];
 		if (is_same_host(source, leader) && agrees(source, leader))

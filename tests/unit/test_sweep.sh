@@ -69,6 +69,7 @@ fails() { # CODE ERROR ARGUMENT...
 }
 fails 2 "which runs?" sweep
 fails 2 "{n} is not in the command" sweep --run "true" n=1
+fails 2 "n is given twice (n=A,B)" sweep --run "true {n}" n=1 n=2
 fails 2 "--run: no parameter (batch=8,16,32)" sweep --run "true {n}"
 fails 2 "\"n\" is not KEY=VALUE,VALUE" sweep --run "true {n}" n
 fails 3 "--per nosuch: run aaaaaa16 has no such tag with a number above 0" sweep --per nosuch "$work/b16.db"
