@@ -608,6 +608,10 @@ static int run_merge(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("merge", "--json and --csv exclude each other");
 	code = read_sources(values, &merge, operands, (size_t)operand_count);
+	for (size_t i = 0; i < merge.count && !code; i++)
+		if (wt_out_file_is_same(values->output, merge.sources[i].info.path))
+			code = wt_cli_usage_error("merge", "-o %s is one of the runs itself",
+			                          values->output);
 	if (!code)
 		code = wt_merge_judge(&merge);
 	if (!code)
