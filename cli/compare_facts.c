@@ -13,6 +13,7 @@
 #include "cli/ledger_lines.h"
 #include "cli/report_sql.h"
 #include "schema/wt_db.h"
+#include "schema/wt_recording.h"
 
 /* ---- devices */
 
@@ -105,6 +106,7 @@ static int read_processes(sqlite3 *db, struct wt_compare_facts *facts)
 
 	if (rc)
 		return rc;
+	facts->first_ns = wt_db_int(db, "SELECT min(first_ns) FROM main.config_stat", 0);
 	while ((rc = wt_report_step(s)) > 0) {
 		const char *state = (const char *)sqlite3_column_text(s, 2);
 
@@ -140,7 +142,9 @@ static void read_losses(const struct wt_report *losses, struct wt_compare_facts 
 	for (size_t i = 0; i < losses->capture_count && used < sizeof(facts->incomplete); i++) {
 		const struct wt_report_capture *capture = &losses->captures[i];
 
-		if (!capture->capture || !strcmp(capture->capture, "full"))
+		if (!capture->capture ||
+		    (!strcmp(capture->capture, "full") &&
+		     !(capture->reason && strstr(capture->reason, WT_RECORDING_NOT_WHOLE))))
 			continue;
 		used += (size_t)snprintf(facts->incomplete + used, sizeof(facts->incomplete) - used,
 		                         "%s%s%s%.100s", used ? "; " : "", capture->capture,

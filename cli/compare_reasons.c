@@ -156,13 +156,22 @@ static void judge_twins(struct judging *judging)
 	size_t count = compare->before.count + compare->after.count;
 
 	for (size_t i = 0; i < count; i++)
-		for (size_t k = i + 1; k < count; k++)
-			if (!strcmp(run_at(compare, i)->id, run_at(compare, k)->id)) {
+		for (size_t k = i + 1; k < count; k++) {
+			const struct wt_compare_run *a = run_at(compare, i),
+			                            *b = run_at(compare, k);
+
+			if (!strcmp(a->id, b->id))
 				add(judging, 0,
-				    "run %s is there twice: it has no noise to judge by",
-				    run_at(compare, i)->id);
-				return;
-			}
+				    "run %s is there twice: it has no noise to judge by", a->id);
+			else if (a->facts.first_ns && a->facts.first_ns == b->facts.first_ns)
+				add(judging, 0,
+				    "runs %s and %s are of the same launches: they have no noise to"
+				    " judge by",
+				    a->id, b->id);
+			else
+				continue;
+			return;
+		}
 }
 
 static double launches_of(const struct wt_compare_side *side)

@@ -80,6 +80,7 @@ struct wt_compare_facts {
 	double measured_share; /* of kernels' SM-time: sampled or profiled */
 	int64_t kernels, kernels_lost, kernels_unobserved; /* the last: graph launches */
 	char incomplete[200]; /* "": recorded in full */
+	int64_t first_ns; /* when its first kernel started, by which copies of a run are known; 0: not known */
 	double startup_ns; /* before the steady steps; < 0: not known */
 	int64_t syncs, copies; /* in the window */
 	int64_t sync_of[WT_API_MAX];

@@ -266,8 +266,7 @@ int wt_replay_step(struct wt_replay *replay, char why[WT_REPLAY_WHY_BYTES])
 	if (!err && !next->has_block && !next->said.is_whole) {
 		char reason[80];
 
-		snprintf(reason, sizeof(reason), "the recording is not whole: %.50s",
-		         next->said.why);
+		snprintf(reason, sizeof(reason), WT_RECORDING_NOT_WHOLE ": %.50s", next->said.why);
 		err = lose(replay, next, reason, now_ns, why);
 	}
 	return err ? err : 1;

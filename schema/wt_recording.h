@@ -39,6 +39,8 @@
 #include "schema/wt_segment.h"
 
 #define WT_RECORDING_SUFFIX ".wtrec"
+#define WT_RECORDING_NOT_WHOLE                                                                     \
+	"the recording is not whole" /* begins proc.reason of one whose end is missing */
 #define WT_RECORDING_MAGIC UINT64_C(0x0a0d434552545789) /* 0x89 "WTREC" CR LF */
 #define WT_RECORDING_VERSION 4u
 #define WT_RECORDING_ENDIAN 0x01020304u
