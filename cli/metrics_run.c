@@ -349,6 +349,13 @@ static void put_losses(struct wt_metrics *metrics, const struct wt_metrics_run *
 	family(metrics, "wavetap_kernels_lost", WT_METRICS_COUNTER, "",
 	       "Kernels that ran, as far as known, and are in no sum.");
 	wt_metrics_count(metrics, labels.at, labels.count, wt_report_kernels_lost(loss));
+	if (run->kernels->dropped.is_any) {
+		family(metrics, "wavetap_kernels_dropped", WT_METRICS_COUNTER, "",
+		       "Kernels whose rows a limit has dropped (WAVETAP_KEEP_ROWS): recorded, and "
+		       "not "
+		       "in the sums by device, rank and kernel.");
+		wt_metrics_count(metrics, labels.at, labels.count, run->kernels->dropped.kernels);
+	}
 	family(metrics, "wavetap_loss", WT_METRICS_COUNTER, "",
 	       "Each kind of loss in the whole run, as in the view loss.");
 	for (const struct wt_report_loss_field *f = wt_report_loss_fields; f->name; f++) {

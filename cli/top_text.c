@@ -351,7 +351,7 @@ static void print_dropped(struct wt_phrase *line, const struct wt_report *report
 	if (!report->dropped.is_any)
 		return;
 	wt_dropped_text(&report->dropped, text);
-	wt_phrase_add(line, "%s; sums have them", text);
+	wt_phrase_add(line, "%s; sums of the whole run have them", text);
 	if (report->dropped.gaps_mended)
 		wt_phrase_add(line,
 		              "gaps among them stay as they were summed, though clocks or "

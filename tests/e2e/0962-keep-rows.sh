@@ -55,6 +55,8 @@ part() {
 }
 dropped=$(part "SELECT sum(row_count) FROM dropped WHERE kind = 1")
 ok "$dropped kernels went" test "$dropped" -gt 2000
+is "$("$wavetap" export -r ./part.db -f openmetrics -o - 2>"$work/err" | sed -n 's/^wavetap_kernels_dropped_total{.*} //p')" "$dropped" \
+  "openmetrics says how many are in no sum of it"
 ok "and $(part "SELECT sum(row_count) FROM dropped WHERE kind = 2") launch calls" \
   test "$(part "SELECT sum(row_count) FROM dropped WHERE kind = 2")" -gt 2000
 is "$(part "SELECT sum(kernels_stored) FROM proc")" "$((dropped + $("$run_sql" part.db "SELECT count(*) FROM kernel_exec")))" \
@@ -83,7 +85,7 @@ same "top --all --by gap"
 same "top --all --group process --json"
 same "top --all --kernel spin --group config"
 "$wavetap" ledger --all -r ./part.db >"$work/out" 2>"$work/err"
-is "$(grep -c 'rows before .* were dropped: WAVETAP_KEEP_ROWS; sums have them' "$work/out") $(cat "$work/err")" "1 " "ledger says what went"
+is "$(grep -c 'rows before .* were dropped: WAVETAP_KEEP_ROWS; sums of the whole run have them' "$work/out") $(cat "$work/err")" "1 " "ledger says what went"
 
 # ---- rows
 kept=$(($(part "SELECT max(last_ns) FROM dropped") - $(part "SELECT from_ns FROM ledger_mark")))ns
