@@ -386,9 +386,10 @@ static int load_late(sqlite3 *db, const struct wt_ledger *ledger, struct wt_comp
 	double others = (double)collectives.member_count - 1;
 
 	for (size_t i = 0; !rc && i < collectives.member_count; i++)
-		if (!collectives.found.reason && !rank_of(run, &collectives.members[i]))
+		if (!rank_of(run, &collectives.members[i]))
 			rc = -ENOMEM;
-	for (size_t i = 0; !rc && !collectives.found.reason && i < collectives.count; i++) {
+	run->ranks_reason = collectives.found.reason;
+	for (size_t i = 0; !rc && !run->ranks_reason && i < collectives.count; i++) {
 		const struct wt_wait *wait = &collectives.waits[i];
 		size_t block = block_of(run, wait->wait_until_ns);
 

@@ -108,6 +108,7 @@ struct wt_compare_run {
 	size_t config_count;
 	struct wt_compare_rank *ranks;
 	size_t rank_count;
+	const char *ranks_reason; /* why it is not known who was late; static text, or NULL */
 	struct wt_map kernel_at, config_at;
 	/* while it is loaded */
 	int64_t *start_ns, *end_ns; /* of the steps or slices that are used */
