@@ -81,7 +81,7 @@ struct wt_compare_facts {
 	int64_t kernels, kernels_lost, kernels_unobserved; /* the last: graph launches */
 	char incomplete[200]; /* "": recorded in full */
 	double startup_ns; /* before the steady steps; < 0: not known */
-	int64_t syncs, copies; /* in the window */
+	int64_t syncs, copies; /* in the steps that are used, or in the window */
 	int64_t sync_of[WT_API_MAX];
 	int64_t graph_launches;
 };
@@ -123,6 +123,9 @@ struct wt_compare_run {
 int wt_compare_run_load(const char *spec, const struct wt_select_words *words,
                         struct wt_compare_run *run);
 void wt_compare_run_fini(struct wt_compare_run *run);
+
+/* The block in which something at that time lies; SIZE_MAX: in none that is used. */
+size_t wt_compare_block_of(const struct wt_compare_run *run, int64_t time_ns);
 
 /* compare_facts.c: 0 or -errno. */
 int wt_compare_load_facts(sqlite3 *db, const struct wt_ledger *ledger,

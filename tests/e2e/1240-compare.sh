@@ -34,7 +34,7 @@ for i in 1 2 3; do
   record "again-$i" --seed 1$i
   record "slower-$i" --seed 2$i --change slower
 done
-for change in slow block registers sync rename graph; do
+for change in slow block registers sync rename graph odd; do
   record "$change" --seed 31 --change $change
 done
 settle
@@ -68,6 +68,9 @@ is "$(changed)" "$wide slower" "and slower"
 compare base-1 sync
 is "$(kinds)" "synchronising calls a step 1 to 2: cuStreamSynchronize" "a new wait in each step"
 is "$(changed)" "" "and no kernel is another"
+compare base-1 odd
+is "$(kinds)|$(json "SELECT abs((c ->> '\$.after[0].sync_calls') - (c ->> '\$.after[0].steps')) < 20 FROM d")" "|1" \
+  "a step between the steady ones is none of them, nor are its hundred waits"
 compare base-1 graph
 is "$(kinds)" "kernels in graphs 0 to 44 %" "kernels in a graph"
 compare base-1 rename
