@@ -124,6 +124,13 @@ sqlite3 -batch "$work/other.db" "UPDATE meta SET value = 'ffff0001' WHERE key = 
 refused 3 'different GPUs: 1x .* and 1x NVIDIA A100' "$last" "$work/other.db"
 sqlite3 -batch "$work/other.db" "ATTACH '$last' AS l; UPDATE gpu SET name = (SELECT name FROM l.gpu);
   UPDATE proc SET rank = 0, world_size = 2"
+cp "$work/other.db" "$work/hostile.db"
+sqlite3 -batch "$work/hostile.db" "UPDATE meta SET value = '<b>*x' || char(27) WHERE key = 'run_id';
+  UPDATE gpu SET name = 'A100' || char(27) || '[31m' || char(10) || 'gate: no worse'"
+"$wavetap" compare "$last" "$work/hostile.db" --gate 5 -q >"$work/line"
+is "$? $(wc -l <"$work/line" | tr -d ' ') $(tr -d '[:print:]\n' <"$work/line" | wc -c | tr -d ' ')" "3 1 0" "a run file's words are a line's, and command no terminal"
+"$wavetap" compare "$last" "$work/hostile.db" --markdown >"$work/md"
+is "$(head -n 1 "$work/md" | sed 's/ against .*//')" '### wavetap: run \<b\>\*x\\x1b' "nor are they Markdown"
 refused 3 'different ranks: none of 0 and 0 of 2' "$last" "$work/other.db"
 for kind in empty hooks newer; do
   "$top_builddir/tests/unit/make_run" "$work/$kind.db" $kind "job-$kind" 1000000000000
