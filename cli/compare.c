@@ -138,9 +138,9 @@ static bool is_steady(const struct wt_compare_side *side, const struct wt_compar
 
 static void judge_kernel_why(const struct wt_compare *compare, struct wt_compare_row *row)
 {
-	if (!row->before || (row->kind == WT_COMPARE_OF_CONFIG && !row->config_before))
+	if (wt_compare_is_new(row))
 		row->contrast.why = "new";
-	else if (!row->after || (row->kind == WT_COMPARE_OF_CONFIG && !row->config_after))
+	else if (wt_compare_is_gone(row))
 		row->contrast.why = "gone";
 	else if (row->match.score < WT_MATCH_SCORE_SURE)
 		row->contrast.why = "it is not sure that these are one kernel";
@@ -390,6 +390,18 @@ const struct wt_compare_row *wt_compare_find(const struct wt_compare *compare,
 		if (compare->rows[i].kind == kind)
 			return &compare->rows[i];
 	return NULL;
+}
+
+bool wt_compare_is_new(const struct wt_compare_row *row)
+{
+	return row->kind == WT_COMPARE_OF_CONFIG ? !row->config_before && row->config_after
+	                                         : !row->before && row->after;
+}
+
+bool wt_compare_is_gone(const struct wt_compare_row *row)
+{
+	return row->kind == WT_COMPARE_OF_CONFIG ? row->config_before && !row->config_after
+	                                         : row->before && !row->after;
 }
 
 /* ---- a sum of kernels */

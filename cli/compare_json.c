@@ -411,8 +411,8 @@ static void put_kernel_rows(const struct wt_compare_row *const *rows, size_t cou
 		char change[WT_COMPARE_PERCENT_BYTES];
 
 		if (row->contrast.verdict != WT_CONTRAST_MORE &&
-		    row->contrast.verdict != WT_CONTRAST_LESS && !row->kind_change && row->before &&
-		    row->after)
+		    row->contrast.verdict != WT_CONTRAST_LESS && !row->kind_change &&
+		    !wt_compare_is_new(row) && !wt_compare_is_gone(row))
 			continue;
 		shown++;
 		fputs("| ", stdout);
