@@ -179,13 +179,6 @@ static int analyze_in_place(const struct wt_db_run_file *info, struct wt_rederiv
 
 /* ---- a copy */
 
-static bool is_same_file(const char *a, const char *b)
-{
-	struct stat x, y;
-
-	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int analyze_copy(const struct analyze_values *values, const struct wt_run_file *run,
                         struct wt_rederived *ret_rederived)
 {
@@ -193,7 +186,7 @@ static int analyze_copy(const struct analyze_values *values, const struct wt_run
 	struct wt_out_file file;
 	int rc, code;
 
-	if (is_same_file(values->output, run->info.path))
+	if (wt_out_file_is_same(values->output, run->info.path))
 		return wt_cli_usage_error("analyze",
 		                          "-o %s is the run file itself: leave -o out for that",
 		                          values->output);

@@ -368,9 +368,12 @@ static int export_to_file(struct export *export)
 {
 	const struct export_values *values = export->values;
 	struct wt_out_file file;
-	int rc = wt_out_file_begin(&file, values->output, values->is_forced);
-	int code;
+	int code, rc;
+	const struct wt_run_file *run = export->report ? &export->report->run : export->run;
 
+	if (wt_out_file_is_same(values->output, run->info.path))
+		return wt_cli_usage_error("export", "-o %s is the run file itself", values->output);
+	rc = wt_out_file_begin(&file, values->output, values->is_forced);
 	if (rc == -EEXIST) {
 		wt_cli_error("%s exists already (--force replaces it)", values->output);
 		return WT_EXIT_FAILED;

@@ -284,10 +284,14 @@ static int put_tags(const struct wt_merge *merge, sqlite3 *out)
 		rc = wt_db_open(merge->sources[i].info.path, &db, error);
 		if (!rc)
 			rc = wt_db_prepare(db, "SELECT key, value FROM tag", &read);
-		while (!rc && wt_db_step(read) > 0)
-			if (wt_db_run(add, "tt", sqlite3_column_text(read, 0),
-			              sqlite3_column_text(read, 1)) != SQLITE_DONE)
+		for (int step = 1; !rc && step;) {
+			step = wt_db_step(read);
+			if (step < 0)
+				rc = step;
+			else if (step && wt_db_run(add, "tt", sqlite3_column_text(read, 0),
+			                           sqlite3_column_text(read, 1)) != SQLITE_DONE)
 				rc = -EIO;
+		}
 		sqlite3_finalize(read);
 		sqlite3_close(db);
 	}
@@ -604,6 +608,10 @@ static int run_merge(void *opaque, int operand_count, char **operands)
 	if (values->is_json && values->is_csv)
 		return wt_cli_usage_error("merge", "--json and --csv exclude each other");
 	code = read_sources(values, &merge, operands, (size_t)operand_count);
+	for (size_t i = 0; i < merge.count && !code; i++)
+		if (wt_out_file_is_same(values->output, merge.sources[i].info.path))
+			code = wt_cli_usage_error("merge", "-o %s is one of the runs itself",
+			                          values->output);
 	if (!code)
 		code = wt_merge_judge(&merge);
 	if (!code)

@@ -3,6 +3,7 @@
  * blocks on files, and on the programs that --run runs.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,12 +62,17 @@ static int take(void *arg, const char *spec)
 	return code;
 }
 
+#define PER_LEAST 1e-6
+#define PER_MOST 1e15
+
 static bool is_number(const char *text, double *ret_value)
 {
 	char *end;
 
 	*ret_value = text ? strtod(text, &end) : 0;
-	return text && end != text && !*end;
+	/* As people write numbers: nothing like inf, nan or 0x10. */
+	return text && end != text && !*end && !text[strspn(text, "0123456789.eE+-")] &&
+	       isfinite(*ret_value);
 }
 
 /* Tags that not all have with the same value; if all do, all of the first one's. */
@@ -154,9 +160,10 @@ static int measure(struct wt_run_sweep *sweep)
 		}
 		if (sweep->per &&
 		    (!is_number(wt_run_summary_tag(&point->run, sweep->per), &items) ||
-		     !(items > 0))) {
-			wt_cli_error("--per %s: run %s has no such tag with a number above 0",
-			             sweep->per, point->run.info.id);
+		     items < PER_LEAST || items > PER_MOST)) {
+			wt_cli_error(
+			        "--per %s: run %s has no such tag with a number from 1e-6 to 1e15",
+			        sweep->per, point->run.info.id);
 			return WT_EXIT_NO_DATA;
 		}
 		point->per_ns = point->run.step_ns < 0 ? -1 : (double)point->run.step_ns / items;

@@ -23,6 +23,14 @@ const char *wt_merge_clock_name(enum wt_merge_clock clock)
 static const char far_apart[] =
         "their clocks would be more than a minute apart: runs of another time?";
 
+/* Quartz is off by tens of ppm; a clock that is disciplined hard, by 500. */
+#define DRIFT_MAX 1e-3
+static const char runs_apart[] =
+        "their clocks would run apart by more than 1,000 ppm: not the same collectives or launches";
+static const char contradicts[] =
+        "its collectives contradict the clock that it shares with another of its host: a rank of "
+        "another job?";
+
 static bool is_same_host(const struct wt_merge_source *a, const struct wt_merge_source *b)
 {
 	return a->boot[0] && !strcmp(a->boot, b->boot);
@@ -38,13 +46,13 @@ static void follow(struct wt_merge_source *source, const struct wt_merge_source 
 	source->clock = WT_MERGE_SAME_HOST;
 }
 
-/* Do its collectives say that it has the clock of the leader? Yes, where they say nothing. */
+/* Do its collectives say that it has the clock of the leader? Yes, where they say nothing; launches never do. */
 static bool agrees(const struct wt_merge_source *source, const struct wt_merge_source *leader)
 {
 	int64_t middle_ns = source->align.middle_ns;
 	int64_t differ_ns;
 
-	if (source->align.reason)
+	if (source->align.reason || source->clock == WT_MERGE_LAUNCHES)
 		return true;
 	differ_ns =
 	        wt_align_time(&source->align, middle_ns) - wt_align_time(&leader->align, middle_ns);
@@ -73,6 +81,9 @@ static int align_one(struct wt_merge *merge, size_t at)
 	if (!source->align.reason &&
 	    (offset_ns > WT_MERGE_OFFSET_MAX_NS || offset_ns < -WT_MERGE_OFFSET_MAX_NS))
 		source->align.reason = far_apart;
+	if (!source->align.reason &&
+	    (source->align.drift > DRIFT_MAX || source->align.drift < -DRIFT_MAX))
+		source->align.reason = runs_apart;
 	return 0;
 }
 
@@ -94,12 +105,18 @@ int wt_merge_align(struct wt_merge *merge)
 
 		if (i == merge->reference)
 			continue;
-		for (size_t k = 0; k < i && !is_same_host(source, leader); k++)
-			if (is_same_host(source, &merge->sources[k]) &&
+		/* One that is not aligned follows any that is; of two that are, the later one follows. */
+		for (size_t k = 0; k < merge->count && !is_same_host(source, leader); k++)
+			if (k != i && (k < i || source->align.reason) &&
+			    is_same_host(source, &merge->sources[k]) &&
 			    !merge->sources[k].align.reason)
 				leader = &merge->sources[k];
-		if (is_same_host(source, leader) && agrees(source, leader))
+		if (!is_same_host(source, leader))
+			continue;
+		if (agrees(source, leader))
 			follow(source, leader);
+		else
+			source->align.reason = contradicts;
 	}
 	return rc;
 }

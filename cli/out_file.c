@@ -44,6 +44,13 @@ static void set_handlers(void (*handler)(int))
 	}
 }
 
+bool wt_out_file_is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 int wt_out_file_begin(struct wt_out_file *file, const char *path, bool is_replacing)
 {
 	mode_t mask = umask(0);

@@ -11,6 +11,9 @@
 
 #include "schema/wt_paths.h"
 
+/* Are both names of one file? What is read must not be replaced by what is made of it. */
+bool wt_out_file_is_same(const char *a, const char *b);
+
 struct wt_out_file {
 	const char *path;
 	char temporary[WT_PATH_BYTES]; /* write here */

@@ -17,7 +17,9 @@
 #define TICKS 5
 
 static const char head[] =
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>wavetap "
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+        "'unsafe-inline'\"><title>wavetap "
         "sweep</title>"
         "<style>\n"
         ":root { color-scheme: light dark }\n"
@@ -199,8 +201,10 @@ static void put_row(FILE *out, const struct wt_sweep_point *point)
 	        wt_text_percent(text, (double)wt_run_summary_gap_sm_us(run),
 	                        (double)run->total_sm_us),
 	        cause ? cause : ".");
-	fprintf(out, "<td>%s</td><td>%s</td></tr>\n",
-	        run->occupancy < 0 ? "." : wt_text_percent(text, run->occupancy, 1), run->info.id);
+	fprintf(out, "<td>%s</td><td>",
+	        run->occupancy < 0 ? "." : wt_text_percent(text, run->occupancy, 1));
+	put_text(out, run->info.id);
+	fputs("</td></tr>\n", out);
 }
 
 int wt_sweep_write_html(FILE *out, const struct wt_run_sweep *sweep)

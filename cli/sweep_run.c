@@ -68,6 +68,10 @@ static int make_plan(char **words, size_t count, struct plan *plan, size_t *ret_
 
 		if (code)
 			return code;
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(plan->parameters[k].key, parameter->key))
+				return wt_cli_usage_error("sweep", "%s is given twice (%s=A,B)",
+				                          parameter->key, parameter->key);
 		snprintf(braced, sizeof(braced), "{%.70s}", parameter->key);
 		if (!strstr(plan->command, braced))
 			return wt_cli_usage_error("sweep", "%s is not in the command", braced);

@@ -21,7 +21,7 @@
 struct wt_trace_query {
 	const struct wt_run_file *run;
 	const struct wt_select *select; /* applied (wt_select_apply) */
-	int64_t max_events; /* slices at most; the trace ends before there are more */
+	int64_t max_events; /* slices at most, beside steps and holes of samples; the trace ends before there are more */
 };
 
 /*

@@ -90,7 +90,7 @@ static struct stream *add_stream(struct streams *streams, const struct stream *k
 	struct wt_trace_work *work = streams->work;
 	const struct wt_trace_process *process = &work->processes[key->process_at];
 	struct stream **room = wt_report_append(&streams->all, &streams->count, sizeof(*room));
-	struct stream *stream = room ? malloc(sizeof(*stream)) : NULL;
+	struct stream *stream = room ? calloc(1, sizeof(*stream)) : NULL;
 
 	if (room)
 		*room = stream;

@@ -110,6 +110,25 @@ refused 3 "the clock of again.db can't be set beside that of rank0.db by their c
 is "$?" 0 "unless clocks are to be taken as they are"
 "$wavetap" ranks --json --all -r "$work/merged.db" >"$work/ranks.json"
 is "$(json "$work/ranks.json" "SELECT j ->> '\$.reason.wait_ns' FROM d")" "clocks were not aligned (merge --align none)" "of which ranks makes nothing"
+# Ranks of two jobs, one after the other on one host: no clock explains that.
+cp "$work/rank1.db" "$work/later.db"
+shift_clock "$work/later.db" 4000000000 0
+sqlite3 -batch "$work/later.db" "UPDATE proc SET world_size = 4, boot_id = 'boot'"
+refused 3 "the clock of later.db can't be set beside that of rank0.db by their collectives: its collectives contradict the clock that it shares with another of its host: a rank of another job?" \
+  "$work/rank0.db" "$work/later.db"
+cp "$work/rank1.db" "$work/fast.db"
+shift_clock "$work/fast.db" 0 5000000
+sqlite3 -batch "$work/fast.db" "UPDATE proc SET world_size = 4"
+refused 3 "the clock of fast.db can't be set beside that of rank0.db by their collectives: their clocks would run apart by more than 1,000 ppm: not the same collectives or launches" \
+  "$work/rank0.db" "$work/fast.db"
+cp "$work/rank0.db" "$work/itself.db"
+"$wavetap" merge --force -o "$work/itself.db" "$work/itself.db" "$work/rank1.db" >"$work/out" 2>"$work/err"
+is "$? $(head -n 1 "$work/err" | sed "s,$work/,,g")" "2 wavetap: -o itself.db is one of the runs itself" "not over one of them"
+ok "which stays as it was" cmp -s "$work/rank0.db" "$work/itself.db"
+for format in csv sqlite html; do
+  "$wavetap" export --force -o "$work/itself.db" -f $format -r "$work/itself.db" >"$work/out" 2>"$work/err"
+  is "$? $(cmp "$work/rank0.db" "$work/itself.db")" "2 " "export -f $format: not over itself"
+done
 "$top_builddir/tests/unit/make_run" "$work/empty.db" empty job-empty 1000000000000
 refused 3 "empty.db: run $(sqlite3 -batch "$work/empty.db" "SELECT value FROM meta WHERE key = 'run_id'") has no kernels: it is left out" "$work/rank0.db" "$work/empty.db"
 cp "$work/moved.db" "$work/old.db"

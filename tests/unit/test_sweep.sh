@@ -69,9 +69,10 @@ fails() { # CODE ERROR ARGUMENT...
 }
 fails 2 "which runs?" sweep
 fails 2 "{n} is not in the command" sweep --run "true" n=1
+fails 2 "n is given twice (n=A,B)" sweep --run "true {n}" n=1 n=2
 fails 2 "--run: no parameter (batch=8,16,32)" sweep --run "true {n}"
 fails 2 "\"n\" is not KEY=VALUE,VALUE" sweep --run "true {n}" n
-fails 3 "--per nosuch: run aaaaaa16 has no such tag with a number above 0" sweep --per nosuch "$work/b16.db"
+fails 3 "--per nosuch: run aaaaaa16 has no such tag with a number from 1e-6 to 1e15" sweep --per nosuch "$work/b16.db"
 "$wavetap" sweep "$work/b16.db" "$work/nosuch.db" >"$work/out" 2>"$work/err"
 is "$? $(grep -c 'batch=16' "$work/out")" "1 3" "a run that is not there does not hide the others"
 done_testing
