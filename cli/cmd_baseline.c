@@ -11,15 +11,15 @@
 #include <unistd.h>
 
 #include "cli/baseline.h"
+#include "cli/baseline_store.h"
 #include "cli/cli.h"
 #include "cli/copy_db.h"
 #include "cli/json_run.h"
+#include "cli/phrase.h"
 #include "cli/run_file.h"
 #include "cli/table.h"
-#include "schema/wt_paths.h"
 
 #define RUNS_MOST 999
-#define PATH_BYTES (2 * WT_PATH_BYTES)
 
 struct baseline_values {
 	bool is_json;
@@ -31,17 +31,6 @@ static const struct wt_option baseline_options[] = {
         {0},
 };
 
-/* Into `path`, PATH_BYTES: <data directory>/baselines/NAME. 0 or -errno after a message. */
-static int folder_of(const char *name, char *path)
-{
-	char data_dir[WT_PATH_BYTES];
-	int rc = wt_run_data_dir(data_dir);
-
-	if (!rc)
-		snprintf(path, PATH_BYTES, "%s/baselines%s%s", data_dir, name[0] ? "/" : "", name);
-	return rc;
-}
-
 static int check_name(const char *name)
 {
 	if (wt_baseline_is_name(name))
@@ -52,25 +41,15 @@ static int check_name(const char *name)
 	                          name);
 }
 
-/* ---- rm */
-
-static int remove_folder(const char *folder)
+static void tell_problem(const char *name, int err)
 {
-	DIR *dir = opendir(folder);
-	struct dirent *entry;
-	int rc = 0;
+	char path[WT_BASELINE_PATH_BYTES];
 
-	if (!dir)
-		return -errno;
-	while (!rc && (entry = readdir(dir))) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		if (unlinkat(dirfd(dir), entry->d_name, 0))
-			rc = -errno;
-	}
-	closedir(dir);
-	return rc ? rc : rmdir(folder) ? -errno : 0;
+	if (!wt_baseline_path(name, path))
+		wt_cli_error("%s: %s", path, wt_baseline_problem(err));
 }
+
+/* ---- rm */
 
 static int remove_baselines(int count, char **names)
 {
@@ -79,19 +58,16 @@ static int remove_baselines(int count, char **names)
 	if (!count)
 		return wt_cli_usage_error("baseline", "rm needs the name of a baseline");
 	for (int i = 0; i < count; i++) {
-		char path[PATH_BYTES];
 		int rc;
 
 		if (check_name(names[i]))
 			return WT_EXIT_USAGE;
-		if (folder_of(names[i], path))
-			return WT_EXIT_FAILED;
-		rc = remove_folder(path);
+		rc = wt_baseline_remove(names[i]);
 		if (rc == -ENOENT)
 			wt_cli_error("there is no baseline \"%s\" (wavetap baseline list)",
 			             names[i]);
 		else if (rc)
-			wt_cli_error("%s: %s", path, strerror(-rc));
+			tell_problem(names[i], rc);
 		if (rc)
 			code = WT_EXIT_FAILED;
 	}
@@ -104,7 +80,7 @@ static int remove_baselines(int count, char **names)
 static int copy_run(const char *spec, const char *folder, int n)
 {
 	struct wt_run_file run;
-	char path[PATH_BYTES + 64];
+	char path[WT_BASELINE_PATH_BYTES + 64];
 	int code = wt_run_file_open(spec, &run);
 
 	if (code)
@@ -116,45 +92,24 @@ static int copy_run(const char *spec, const char *folder, int n)
 	} else {
 		code = wt_copy_db(&run, path, path, "baseline");
 	}
-	if (!code)
-		printf("run %s%s%s\n", run.info.id, run.info.name[0] ? "  " : "", run.info.name);
+	if (!code) {
+		struct wt_text_terminal terminal;
+		struct wt_phrase line;
+
+		wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+		wt_phrase_init(&line, stdout, &terminal);
+		wt_phrase_add(&line, "run %s", run.info.id);
+		if (run.info.name[0])
+			wt_phrase_add(&line, "%s", run.info.name);
+		wt_phrase_end(&line);
+	}
 	wt_run_file_close(&run);
 	return code;
 }
 
-static int make_folders(const char *folder)
-{
-	char parent[PATH_BYTES], *slash;
-
-	snprintf(parent, sizeof(parent), "%s", folder);
-	slash = strrchr(parent, '/');
-	*slash = '\0';
-	if (mkdir(parent, 0700) && errno != EEXIST)
-		return -errno;
-	return mkdir(folder, 0700) ? -errno : 0;
-}
-
-/* The new one takes the name when it is whole; what had it goes. */
-static int put_in_place(const char *made, const char *folder)
-{
-	char old[PATH_BYTES + 8];
-
-	snprintf(old, sizeof(old), "%s~", made);
-	if (rename(folder, old) && errno != ENOENT)
-		return -errno;
-	if (rename(made, folder)) {
-		int rc = -errno;
-
-		(void)!rename(old, folder);
-		return rc;
-	}
-	(void)remove_folder(old);
-	return 0;
-}
-
 static int set_baseline(int count, char **words)
 {
-	char folder[PATH_BYTES], made[PATH_BYTES], hidden[80];
+	struct wt_baseline_new new_one;
 	int rc, code;
 
 	if (count < 2)
@@ -164,25 +119,15 @@ static int set_baseline(int count, char **words)
 	code = check_name(words[0]);
 	if (code)
 		return code;
-	snprintf(hidden, sizeof(hidden), ".%.64s.%d", words[0], (int)getpid());
-	if (folder_of(words[0], folder) || folder_of(hidden, made))
-		return WT_EXIT_FAILED;
-	rc = make_folders(made);
-	if (rc) {
-		wt_cli_error("%s: %s", made, strerror(-rc));
-		return WT_EXIT_FAILED;
-	}
-	for (int i = 1; !code && i < count; i++)
-		code = copy_run(words[i], made, i);
-	if (!code) {
-		rc = put_in_place(made, folder);
-		if (rc)
-			wt_cli_error("%s: %s", folder, strerror(-rc));
-		code = rc ? WT_EXIT_FAILED : WT_EXIT_FINE;
-	}
-	if (code)
-		(void)remove_folder(made);
-	return code;
+	rc = wt_baseline_new_begin(words[0], &new_one);
+	for (int i = 1; !rc && !code && i < count; i++)
+		code = copy_run(words[i], new_one.path, i);
+	if (!rc && !code)
+		rc = wt_baseline_new_keep(&new_one, words[0]);
+	wt_baseline_new_end(&new_one);
+	if (rc)
+		tell_problem(words[0], rc);
+	return rc ? WT_EXIT_FAILED : code;
 }
 
 /* ---- list */
@@ -249,12 +194,12 @@ static int list_baselines(bool is_json)
 {
 	struct wt_table *table = wt_table_create(columns, sizeof(columns) / sizeof(columns[0]));
 	struct dirent **entries = NULL;
-	char folder[PATH_BYTES];
+	char folder[WT_BASELINE_PATH_BYTES];
 	int count, rc;
 
 	if (!table)
 		return wt_cli_output_result(-ENOMEM);
-	if (folder_of("", folder)) {
+	if (wt_baseline_path("", folder)) {
 		wt_table_destroy(table);
 		return WT_EXIT_FAILED;
 	}

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/baseline.h"
 #include "cli/cli.h"
@@ -213,11 +214,26 @@ struct output {
 	bool is_begun;
 };
 
+/* One line however narrow the terminal is: scripts read it. A run file has words in it. */
+static int print_gate(const struct wt_compare_gate *gate)
+{
+	struct wt_text_terminal terminal;
+	char *line = wt_compare_gate_line(gate), *safe = NULL;
+
+	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
+	if (line)
+		safe = wt_text_escape(line, terminal.is_utf8);
+	if (safe)
+		puts(safe);
+	free(line);
+	free(safe);
+	return safe ? 0 : -ENOMEM;
+}
+
 static int show(const struct asked *asked, const struct wt_compare *compare,
                 const struct wt_compare_gate *gate, struct output *output)
 {
 	const struct compare_values *values = asked->values;
-	char *line;
 
 	if (values->is_json)
 		return wt_compare_put_json(&output->json, compare, &asked->style, gate);
@@ -230,12 +246,7 @@ static int show(const struct asked *asked, const struct wt_compare *compare,
 		return wt_compare_print_markdown(compare, &asked->style, gate);
 	if (!values->is_quiet)
 		return wt_compare_print_text(compare, &asked->style, gate);
-	line = wt_compare_gate_line(gate);
-	if (!line)
-		return -ENOMEM;
-	puts(line);
-	free(line);
-	return 0;
+	return print_gate(gate);
 }
 
 static int compare_pair(const struct asked *asked, const struct wt_compare_side *before,

@@ -66,19 +66,59 @@ static int add_of_steps(struct wt_compare *compare)
 	return 0;
 }
 
+/* The least rank of the side's runs beyond `after` that is less than `least`; else `least`. */
+static int64_t next_rank(const struct wt_compare_side *side, int64_t after, int64_t least)
+{
+	for (size_t i = 0; i < side->count; i++)
+		for (size_t k = 0; k < side->runs[i].rank_count; k++) {
+			int64_t rank = side->runs[i].ranks[k].rank;
+
+			if (rank > after && rank < least)
+				least = rank;
+		}
+	return least;
+}
+
+/* Why it can't be told of one of the runs how late the rank was; NULL: it can of all. */
+static const char *rank_why(const struct wt_compare_side *side, int64_t rank)
+{
+	for (size_t i = 0; i < side->count; i++) {
+		const struct wt_compare_run *run = &side->runs[i];
+		bool is_there = false;
+
+		if (run->ranks_reason)
+			return run->ranks_reason;
+		for (size_t k = 0; k < run->rank_count; k++)
+			is_there |= run->ranks[k].rank == rank;
+		if (!is_there)
+			return "it has no collectives in one of the runs";
+	}
+	return NULL;
+}
+
+/* Those of any run, by number; processes that were given none (-1) are nobody's partners. */
 static int add_ranks(struct wt_compare *compare)
 {
-	for (size_t i = 0; i < compare->before.runs[0].rank_count; i++) {
-		struct wt_compare_row *row = wt_compare_add_row(compare, WT_COMPARE_OF_RANK);
+	int64_t rank = -1;
 
+	for (;;) {
+		struct wt_compare_row *row;
+
+		rank = next_rank(&compare->after, rank,
+		                 next_rank(&compare->before, rank, INT64_MAX));
+		if (rank == INT64_MAX)
+			return 0;
+		row = wt_compare_add_row(compare, WT_COMPARE_OF_RANK);
 		if (!row)
 			return -ENOMEM;
-		row->rank = compare->before.runs[0].ranks[i].rank;
+		row->rank = rank;
 		if (wt_compare_fill(compare, row, wt_compare_rank_values))
 			return -ENOMEM;
+		row->contrast.why = rank_why(&compare->before, rank);
+		if (!row->contrast.why)
+			row->contrast.why = rank_why(&compare->after, rank);
 		wt_compare_set_margin(compare, row);
 	}
-	return 0;
 }
 
 /* Does it run in nearly all steps, or slices, of the runs of a side? */
@@ -98,9 +138,9 @@ static bool is_steady(const struct wt_compare_side *side, const struct wt_compar
 
 static void judge_kernel_why(const struct wt_compare *compare, struct wt_compare_row *row)
 {
-	if (!row->before || (row->kind == WT_COMPARE_OF_CONFIG && !row->config_before))
+	if (wt_compare_is_new(row))
 		row->contrast.why = "new";
-	else if (!row->after || (row->kind == WT_COMPARE_OF_CONFIG && !row->config_after))
+	else if (wt_compare_is_gone(row))
 		row->contrast.why = "gone";
 	else if (row->match.score < WT_MATCH_SCORE_SURE)
 		row->contrast.why = "it is not sure that these are one kernel";
@@ -350,6 +390,18 @@ const struct wt_compare_row *wt_compare_find(const struct wt_compare *compare,
 		if (compare->rows[i].kind == kind)
 			return &compare->rows[i];
 	return NULL;
+}
+
+bool wt_compare_is_new(const struct wt_compare_row *row)
+{
+	return row->kind == WT_COMPARE_OF_CONFIG ? !row->config_before && row->config_after
+	                                         : !row->before && row->after;
+}
+
+bool wt_compare_is_gone(const struct wt_compare_row *row)
+{
+	return row->kind == WT_COMPARE_OF_CONFIG ? row->config_before && !row->config_after
+	                                         : row->before && !row->after;
 }
 
 /* ---- a sum of kernels */

@@ -114,6 +114,10 @@ void wt_compare_fini(struct wt_compare *compare);
 const struct wt_compare_row *wt_compare_find(const struct wt_compare *compare,
                                              enum wt_compare_kind kind);
 
+/* Kernels that one side lacks, and configurations, of which it may have the kernel. */
+bool wt_compare_is_new(const struct wt_compare_row *row);
+bool wt_compare_is_gone(const struct wt_compare_row *row);
+
 /*
  * One quantity of all kernels that `is_wanted` takes, on both sides, as a row of its own, judged alone. 0
  * or -errno; free(row->means). -ENOENT: no kernel before, or none after.

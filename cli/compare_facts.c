@@ -153,47 +153,57 @@ static void read_losses(const struct wt_report *losses, struct wt_compare_facts 
 	}
 }
 
-/* ---- what the host did in the time of the steps */
+/* ---- what the host did in the time of the steps that are used: odd ones lie between them */
 
-static int count_calls(sqlite3 *db, int64_t start_ns, int64_t end_ns,
-                       struct wt_compare_facts *facts)
+/* `sql` between the start of the first and the end of the last one. 0 or -errno. */
+static int prepare_between(sqlite3 *db, const char *sql, const struct wt_compare_run *run,
+                           sqlite3_stmt **ret_statement)
 {
-	sqlite3_stmt *s;
-	int rc = wt_report_prepare(db,
-	                           "SELECT api, count(*) FROM call_row WHERE entry_ns >= ?1 AND"
-	                           " entry_ns < ?2 GROUP BY 1",
-	                           &s);
+	int rc = wt_report_prepare(db, sql, ret_statement);
 
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, start_ns);
-	sqlite3_bind_int64(s, 2, end_ns);
-	while ((rc = wt_report_step(s)) > 0) {
-		int64_t api = sqlite3_column_int64(s, 0), count = sqlite3_column_int64(s, 1);
+	sqlite3_bind_int64(*ret_statement, 1, run->start_ns[0]);
+	sqlite3_bind_int64(*ret_statement, 2, run->end_ns[run->step_count - 1]);
+	return 0;
+}
 
-		if (api < 0 || api >= WT_API_MAX)
-			continue;
-		if (wt_api_class_of((unsigned)api) == WT_API_CLASS_SYNC) {
-			facts->sync_of[api] = count;
-			facts->syncs += count;
-		} else if (wt_api_class_of((unsigned)api) == WT_API_CLASS_GRAPH) {
-			facts->graph_launches += count;
-		}
+static void take_call(struct wt_compare_facts *facts, int64_t api)
+{
+	if (api < 0 || api >= WT_API_MAX)
+		return;
+	if (wt_api_class_of((unsigned)api) == WT_API_CLASS_SYNC) {
+		facts->sync_of[api]++;
+		facts->syncs++;
+	} else if (wt_api_class_of((unsigned)api) == WT_API_CLASS_GRAPH) {
+		facts->graph_launches++;
 	}
-	sqlite3_finalize(s);
+}
+
+static int count_calls(sqlite3 *db, struct wt_compare_run *run)
+{
+	static const char calls[] = "SELECT entry_ns, api FROM call_row WHERE entry_ns >= ?1 AND"
+	                            " entry_ns < ?2";
+	static const char copies[] = "SELECT start_ns FROM copy WHERE start_ns >= ?1 AND"
+	                             " start_ns < ?2";
+	sqlite3_stmt *s;
+	int rc = prepare_between(db, calls, run, &s);
+
 	if (rc)
 		return rc;
-	rc = wt_report_prepare(
-	        db, "SELECT count(*) FROM copy WHERE start_ns >= ?1 AND start_ns < ?2", &s);
+	while ((rc = wt_report_step(s)) > 0)
+		if (wt_compare_block_of(run, sqlite3_column_int64(s, 0)) != SIZE_MAX)
+			take_call(&run->facts, sqlite3_column_int64(s, 1));
+	sqlite3_finalize(s);
+	if (!rc)
+		rc = prepare_between(db, copies, run, &s);
 	if (rc)
 		return rc;
-	sqlite3_bind_int64(s, 1, start_ns);
-	sqlite3_bind_int64(s, 2, end_ns);
-	rc = wt_report_step(s);
-	if (rc > 0)
-		facts->copies = sqlite3_column_int64(s, 0);
+	while ((rc = wt_report_step(s)) > 0)
+		run->facts.copies +=
+		        wt_compare_block_of(run, sqlite3_column_int64(s, 0)) != SIZE_MAX;
 	sqlite3_finalize(s);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 int wt_compare_load_facts(sqlite3 *db, const struct wt_ledger *ledger,
@@ -209,7 +219,7 @@ int wt_compare_load_facts(sqlite3 *db, const struct wt_ledger *ledger,
 	if (!rc)
 		rc = read_processes(db, facts);
 	if (!rc && run->step_count)
-		rc = count_calls(db, run->start_ns[0], run->end_ns[run->step_count - 1], facts);
+		rc = count_calls(db, run);
 	return rc;
 }
 

@@ -411,8 +411,8 @@ static void put_kernel_rows(const struct wt_compare_row *const *rows, size_t cou
 		char change[WT_COMPARE_PERCENT_BYTES];
 
 		if (row->contrast.verdict != WT_CONTRAST_MORE &&
-		    row->contrast.verdict != WT_CONTRAST_LESS && !row->kind_change && row->before &&
-		    row->after)
+		    row->contrast.verdict != WT_CONTRAST_LESS && !row->kind_change &&
+		    !wt_compare_is_new(row) && !wt_compare_is_gone(row))
 			continue;
 		shown++;
 		fputs("| ", stdout);
@@ -442,8 +442,11 @@ int wt_compare_print_markdown(const struct wt_compare *compare,
 	if (!rc) {
 		char *line = gate ? wt_compare_gate_line(gate) : NULL;
 
-		printf("### wavetap: run %s against %s\n\n", compare->after.runs[0].id,
-		       compare->before.runs[0].id);
+		fputs("### wavetap: run ", stdout);
+		put_cell(compare->after.runs[0].id);
+		fputs(" against ", stdout);
+		put_cell(compare->before.runs[0].id);
+		fputs("\n\n", stdout);
 		if (line) {
 			printf("**");
 			put_cell(line);

@@ -308,6 +308,13 @@ static int find_precision(struct wt_compare *compare)
 	return 0;
 }
 
+static const char *what_is(const struct wt_compare *compare, size_t count)
+{
+	if (compare->query.by_config)
+		return count == 1 ? "configuration is" : "configurations are";
+	return count == 1 ? "kernel is" : "kernels are";
+}
+
 static int find_new(struct wt_compare *compare)
 {
 	size_t fresh = 0, gone = 0;
@@ -317,25 +324,19 @@ static int find_new(struct wt_compare *compare)
 	for (size_t i = 0; i < compare->row_count; i++) {
 		const struct wt_compare_row *row = &compare->rows[i];
 
-		if (!row->before && row->after) {
+		if (wt_compare_is_new(row)) {
 			fresh++;
 			fresh_ns += row->weight;
-		} else if (row->before && !row->after) {
+		} else if (wt_compare_is_gone(row)) {
 			gone++;
 			gone_ns += row->weight;
 		}
 	}
 	if (fresh)
-		ADD("%zu %s new, %s%s", fresh,
-		    compare->query.by_config ? "configurations are"
-		    : fresh == 1             ? "kernel is"
-		                             : "kernels are",
+		ADD("%zu %s new, %s%s", fresh, what_is(compare, fresh),
 		    wt_text_ns(a, (int64_t)fresh_ns), compare->is_per_step ? " a step" : "");
 	if (gone)
-		ADD("%zu %s gone, %s%s", gone,
-		    compare->query.by_config ? "configurations are"
-		    : gone == 1              ? "kernel is"
-		                             : "kernels are",
+		ADD("%zu %s gone, %s%s", gone, what_is(compare, gone),
 		    wt_text_ns(a, (int64_t)gone_ns), compare->is_per_step ? " a step" : "");
 	return 0;
 }

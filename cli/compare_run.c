@@ -112,8 +112,7 @@ static int use_slices(struct wt_compare_run *run, int64_t start_ns, int64_t end_
 	return rc;
 }
 
-/* The block in which something at that time lies; SIZE_MAX: in none that is used. */
-static size_t block_of(const struct wt_compare_run *run, int64_t time_ns)
+size_t wt_compare_block_of(const struct wt_compare_run *run, int64_t time_ns)
 {
 	size_t low = 0, high = run->step_count;
 
@@ -225,7 +224,7 @@ static int on_row(void *arg, const struct wt_ledger_device *device, const struct
 {
 	struct loading *load = arg;
 	struct wt_compare_run *run = load->run;
-	size_t block = block_of(run, row->start_ns);
+	size_t block = wt_compare_block_of(run, row->start_ns);
 	double steps = run->has_steps ? (double)run->steps_a_block : 1;
 	int64_t time_ns = row->end_ns - row->start_ns;
 	struct wt_compare_kernel *kernel;
@@ -257,7 +256,7 @@ static int on_row(void *arg, const struct wt_ledger_device *device, const struct
 static int on_gap(void *arg, const struct wt_ledger_gap *gap)
 {
 	struct wt_compare_run *run = ((struct loading *)arg)->run;
-	size_t block = gap->next ? block_of(run, gap->next->start_ns) : SIZE_MAX;
+	size_t block = gap->next ? wt_compare_block_of(run, gap->next->start_ns) : SIZE_MAX;
 
 	for (int cause = 0; cause < WT_GAP_CAUSE_MAX; cause++) {
 		double sm_ns = (double)gap->cause_ns[cause] * (double)gap->device->sms;
@@ -323,7 +322,7 @@ static int load_lines(const struct wt_run_file *file, struct wt_select *select,
 
 		if (row->step < 1 || (size_t)row->step > steps->count)
 			continue;
-		block = block_of(run, steps->steps[row->step - 1].start_ns);
+		block = wt_compare_block_of(run, steps->steps[row->step - 1].start_ns);
 		if (block != SIZE_MAX)
 			add_step(run, row, block);
 	}
@@ -334,7 +333,7 @@ static int load_lines(const struct wt_run_file *file, struct wt_select *select,
 static void add_busy(struct wt_compare_run *run, const struct wt_run_steps *steps)
 {
 	for (size_t i = 0; i < steps->count; i++) {
-		size_t block = block_of(run, steps->steps[i].start_ns);
+		size_t block = wt_compare_block_of(run, steps->steps[i].start_ns);
 
 		if (block != SIZE_MAX && steps->steps[i].is_steady)
 			run->busy_ns_of[block] +=
@@ -386,11 +385,12 @@ static int load_late(sqlite3 *db, const struct wt_ledger *ledger, struct wt_comp
 	double others = (double)collectives.member_count - 1;
 
 	for (size_t i = 0; !rc && i < collectives.member_count; i++)
-		if (!collectives.found.reason && !rank_of(run, &collectives.members[i]))
+		if (!rank_of(run, &collectives.members[i]))
 			rc = -ENOMEM;
-	for (size_t i = 0; !rc && !collectives.found.reason && i < collectives.count; i++) {
+	run->ranks_reason = collectives.found.reason;
+	for (size_t i = 0; !rc && !run->ranks_reason && i < collectives.count; i++) {
 		const struct wt_wait *wait = &collectives.waits[i];
-		size_t block = block_of(run, wait->wait_until_ns);
+		size_t block = wt_compare_block_of(run, wait->wait_until_ns);
 
 		if (wait->late_member == WT_WAITS_NOBODY || block == SIZE_MAX)
 			continue;

@@ -82,7 +82,7 @@ struct wt_compare_facts {
 	char incomplete[200]; /* "": recorded in full */
 	int64_t first_ns; /* when its first kernel started, by which copies of a run are known; 0: not known */
 	double startup_ns; /* before the steady steps; < 0: not known */
-	int64_t syncs, copies; /* in the window */
+	int64_t syncs, copies; /* in the steps that are used, or in the window */
 	int64_t sync_of[WT_API_MAX];
 	int64_t graph_launches;
 };
@@ -109,6 +109,7 @@ struct wt_compare_run {
 	size_t config_count;
 	struct wt_compare_rank *ranks;
 	size_t rank_count;
+	const char *ranks_reason; /* why it is not known who was late; static text, or NULL */
 	struct wt_map kernel_at, config_at;
 	/* while it is loaded */
 	int64_t *start_ns, *end_ns; /* of the steps or slices that are used */
@@ -123,6 +124,9 @@ struct wt_compare_run {
 int wt_compare_run_load(const char *spec, const struct wt_select_words *words,
                         struct wt_compare_run *run);
 void wt_compare_run_fini(struct wt_compare_run *run);
+
+/* The block in which something at that time lies; SIZE_MAX: in none that is used. */
+size_t wt_compare_block_of(const struct wt_compare_run *run, int64_t time_ns);
 
 /* compare_facts.c: 0 or -errno. */
 int wt_compare_load_facts(sqlite3 *db, const struct wt_ledger *ledger,

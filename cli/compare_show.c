@@ -116,8 +116,10 @@ static int class_of(const struct wt_compare_row *row)
 {
 	if (row->contrast.verdict == WT_CONTRAST_MORE || row->contrast.verdict == WT_CONTRAST_LESS)
 		return 0;
-	return row->kind_change || (row->before && row->after &&
-	                            row->contrast.verdict == WT_CONTRAST_UNJUDGED)
+	if (row->kind_change)
+		return 1;
+	return row->contrast.verdict == WT_CONTRAST_UNJUDGED && !wt_compare_is_new(row) &&
+	                       !wt_compare_is_gone(row)
 	               ? 1
 	               : 2;
 }

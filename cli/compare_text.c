@@ -172,6 +172,10 @@ static void add_ns(struct wt_table *table, double ns, bool has_sign)
 	char number[WT_TEXT_NUMBER_BYTES], text[WT_TEXT_NUMBER_BYTES + 2];
 	double whole = round(fabs(ns));
 
+	if (isnan(ns)) {
+		wt_table_add_null(table);
+		return;
+	}
 	snprintf(text, sizeof(text), "%s%s",
 	         !has_sign || whole == 0 ? ""
 	         : ns < 0                ? "-"

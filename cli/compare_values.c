@@ -142,8 +142,9 @@ int wt_compare_rank_values(const struct wt_compare *compare, const struct wt_com
 	const struct wt_compare_run *run = &side->runs[at];
 
 	(void)compare;
-	*ret_mean = nothing(run);
-	for (size_t i = 0; i < run->rank_count; i++)
+	/* Not 0: whether the others waited for it is not known. */
+	*ret_mean = (struct wt_mean){.mean = NAN, .error = -1};
+	for (size_t i = 0; !run->ranks_reason && i < run->rank_count; i++)
 		if (run->ranks[i].rank == row->rank)
 			*ret_mean = wt_noise_mean(run->ranks[i].late_ns_of, run->blocks);
 	return 0;

@@ -205,7 +205,7 @@ EXTRA_DIST += tests/unit/test_merge.sh
 
 # Comparing runs.
 libwtcmd_a_SOURCES += \
-	cli/baseline.c cli/baseline.h cli/cmd_baseline.c cli/cmd_compare.c cli/compare.c cli/compare.h \
+	cli/baseline.c cli/baseline.h cli/baseline_store.c cli/baseline_store.h cli/cmd_baseline.c cli/cmd_compare.c cli/compare.c cli/compare.h \
 	cli/compare_facts.c cli/compare_impl.h cli/compare_kernels.c cli/compare_values.c cli/compare_margin.c cli/compare_gate.c cli/compare_json.c cli/compare_kinds.c cli/compare_precision.c \
 	cli/compare_reasons.c cli/compare_run.c cli/compare_run.h cli/compare_show.c cli/compare_show.h cli/compare_text.c
 include tests/compare/local.mk

@@ -21,14 +21,15 @@ tests_unit_test_ledger_random_SOURCES = tests/unit/test_ledger_random.c \
 	tests/unit/random_run.c tests/unit/random_run.h \
 	tests/unit/random_run_file.c tests/unit/random_run_file.h $(account) tests/tap.h
 tests_unit_test_ledger_random_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_test_ledger_random_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
+# What is behind main() needs what is beside it (wavetap.c), and the other way round.
+tests_unit_test_ledger_random_LDADD = libwtcmd.a tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
 check_PROGRAMS += tests/unit/test_ledger_sums
 TESTS += tests/unit/test_ledger_sums
 tests_unit_test_ledger_sums_SOURCES = tests/unit/test_ledger_sums.c \
 	tests/unit/random_run.c tests/unit/random_run.h \
 	tests/unit/random_run_file.c tests/unit/random_run_file.h $(account) tests/tap.h
 tests_unit_test_ledger_sums_CFLAGS = $(AM_CFLAGS) $(SQLITE_CFLAGS)
-tests_unit_test_ledger_sums_LDADD = tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
+tests_unit_test_ledger_sums_LDADD = libwtcmd.a tests/fuzz/libfuzzcli.a $(wavetap_LDADD)
 check_PROGRAMS += tests/unit/random_check
 tests_unit_random_check_SOURCES = tests/unit/random_check.c tests/unit/random_check.h \
 	tests/unit/random_truth.c $(account)

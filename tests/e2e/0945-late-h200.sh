@@ -48,5 +48,17 @@ for work_of in ddp fsdp; do
     ok "$work_of, $phase: $more_ns ns a step more of it, $planted_ns planted" \
       test $((more_ns * 10)) -ge $((planted_ns * 6)) -a $((more_ns * 10)) -le $((planted_ns * 14))
   done <"$work/phases"
+  # The same, but that its processes ran on two hosts: who was late is not known, whichever side it is on. Never 0.
+  cp "$run" "$work/hosts.db"
+  sqlite3 -batch "$work/hosts.db" "UPDATE meta SET value = 'ffff0002' WHERE key = 'run_id'; UPDATE proc SET hostname = 'other' WHERE rank = 1"
+  for pair in "$run $work/hosts.db before" "$work/hosts.db $run after"; do
+    # shellcheck disable=SC2086 # two files and a word
+    set -- $pair
+    "$wavetap" compare "$1" "$2" --json >"$work/compare.json"
+    is "$(json "$work/compare.json" "SELECT group_concat((value ->> 'what') || ' ' || coalesce(value ->> 'verdict', 'unjudged') || ' ' ||
+      ((value ->> '$3_ns') IS NOT NULL) || ' ' || (value ->> 'reason' LIKE 'they ran on several hosts%'), ', ') || '|' || count(value ->> 'change_ns')
+      FROM d, json_each(j, '\$.comparisons[0].ranks')")" "rank 0 late unjudged 1 1, rank 1 late unjudged 1 1|0" \
+      "$work_of: who was late is known $3 only, and not compared"
+  done
 done
 done_testing

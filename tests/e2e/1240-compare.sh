@@ -34,7 +34,7 @@ for i in 1 2 3; do
   record "again-$i" --seed 1$i
   record "slower-$i" --seed 2$i --change slower
 done
-for change in slow block registers sync rename graph; do
+for change in slow block registers sync rename graph odd; do
   record "$change" --seed 31 --change $change
 done
 settle
@@ -68,6 +68,9 @@ is "$(changed)" "$wide slower" "and slower"
 compare base-1 sync
 is "$(kinds)" "synchronising calls a step 1 to 2: cuStreamSynchronize" "a new wait in each step"
 is "$(changed)" "" "and no kernel is another"
+compare base-1 odd
+is "$(kinds)|$(json "SELECT abs((c ->> '\$.after[0].sync_calls') - (c ->> '\$.after[0].steps')) < 20 FROM d")" "|1" \
+  "a step between the steady ones is none of them, nor are its hundred waits"
 compare base-1 graph
 is "$(kinds)" "kernels in graphs 0 to 44 %" "kernels in a graph"
 compare base-1 rename
@@ -121,6 +124,13 @@ sqlite3 -batch "$work/other.db" "UPDATE meta SET value = 'ffff0001' WHERE key = 
 refused 3 'different GPUs: 1x .* and 1x NVIDIA A100' "$last" "$work/other.db"
 sqlite3 -batch "$work/other.db" "ATTACH '$last' AS l; UPDATE gpu SET name = (SELECT name FROM l.gpu);
   UPDATE proc SET rank = 0, world_size = 2"
+cp "$work/other.db" "$work/hostile.db"
+sqlite3 -batch "$work/hostile.db" "UPDATE meta SET value = '<b>*x' || char(27) WHERE key = 'run_id';
+  UPDATE gpu SET name = 'A100' || char(27) || '[31m' || char(10) || 'gate: no worse'"
+"$wavetap" compare "$last" "$work/hostile.db" --gate 5 -q >"$work/line"
+is "$? $(wc -l <"$work/line" | tr -d ' ') $(tr -d '[:print:]\n' <"$work/line" | wc -c | tr -d ' ')" "3 1 0" "a run file's words are a line's, and command no terminal"
+"$wavetap" compare "$last" "$work/hostile.db" --markdown >"$work/md"
+is "$(head -n 1 "$work/md" | sed 's/ against .*//')" '### wavetap: run \<b\>\*x\\x1b' "nor are they Markdown"
 refused 3 'different ranks: none of 0 and 0 of 2' "$last" "$work/other.db"
 for kind in empty hooks newer; do
   "$top_builddir/tests/unit/make_run" "$work/$kind.db" $kind "job-$kind" 1000000000000

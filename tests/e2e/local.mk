@@ -41,7 +41,7 @@ e2e_tests = \
 	tests/e2e/1200-html.sh tests/e2e/1210-html-browser.sh \
 	tests/e2e/1230-watch.sh
 
-e2e_tests += tests/e2e/1240-compare.sh
+e2e_tests += tests/e2e/1240-compare.sh tests/e2e/1242-baseline.sh
 TESTS += $(e2e_tests)
 EXTRA_DIST += tests/browser/browser.js tests/browser/html_check.js
 EXTRA_DIST += tests/e2e/lib.sh tests/e2e/kill9.sh $(e2e_tests)

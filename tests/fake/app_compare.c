@@ -5,7 +5,7 @@
  *
  * WHAT: none; slow (one kernel 3 % slower), slower (10 %), block (a grid of one block over two full waves), registers
  * (so many that a quarter as many blocks fit), sync (a second wait in each step), rename (a compiler numbered its kernels
- * anew), graph (half of the kernels in a graph). Launches of a kernel differ by 0.5 % from one to the next (by the
+ * anew), graph (half of the kernels in a graph), odd (one step in the middle that is another, and waits a hundred times). Launches of a kernel differ by 0.5 % from one to the next (by the
  * seed), and all of a run by 0.3 % at most. On the simulated GPU only. Prints what it launched. One thread.
  */
 #include <stdint.h>
@@ -95,6 +95,14 @@ static void launch(int i)
 	run.launches++;
 }
 
+static void odd_step(void)
+{
+	for (int i = 0; i < 100; i++) {
+		launch(KERNELS - 2);
+		APP_CHECK(app.stream_sync(run.stream));
+	}
+}
+
 static void step(void)
 {
 	launch(0);
@@ -166,8 +174,11 @@ int main(int argc, char **argv)
 	}
 	app_load("dlsym");
 	set_up();
-	for (int i = 0; i < opt.steps; i++)
+	for (int i = 0; i < opt.steps; i++) {
+		if (is_change("odd") && i == opt.steps / 2)
+			odd_step();
 		step();
+	}
 	APP_CHECK(app.ctx_sync());
 	printf("%d steps, %lu launches, change %s\n", opt.steps, run.launches, opt.change);
 	return 0;
