@@ -13,12 +13,20 @@
 
 #define NAME_MAX_BYTES 64
 
+/* Where a command wants a run, these mean one: latest, or what an id may begin with. */
+static bool is_of_runs(const char *name)
+{
+	return !strcmp(name, "latest") || !name[strspn(name, "0123456789abcdef")];
+}
+
 bool wt_baseline_is_name(const char *name)
 {
 	size_t length =
 	        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	                     ".-_");
 
+	if (is_of_runs(name))
+		return false;
 	return length && length <= NAME_MAX_BYTES && !name[length] && name[0] != '.' &&
 	       name[0] != '-';
 }

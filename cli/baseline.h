@@ -15,7 +15,7 @@ struct wt_baseline_files {
 	size_t count;
 };
 
-/* Letters, digits, '.', '-' and '_', not beginning with '.' or '-'; at most 64. */
+/* Letters, digits, '.', '-' and '_', not beginning with '.' or '-'; at most 64; neither "latest" nor what an id of a run may be. */
 bool wt_baseline_is_name(const char *name);
 
 /* The files of a baseline, in the order in which they were given. 0 or -errno; -ENOENT: there is none. */

@@ -37,7 +37,8 @@ static int check_name(const char *name)
 		return WT_EXIT_FINE;
 	return wt_cli_usage_error("baseline",
 	                          "\"%s\" is no name for a baseline: letters, digits, . - and _,"
-	                          " at most 64",
+	                          " at most 64, and nothing that a run is asked for by (latest, an"
+	                          " id)",
 	                          name);
 }
 

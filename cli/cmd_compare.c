@@ -214,14 +214,29 @@ struct output {
 	bool is_begun;
 };
 
-/* One line however narrow the terminal is: scripts read it. A run file has words in it. */
-static int print_gate(const struct wt_compare_gate *gate)
+static void put_ids(FILE *out, const struct wt_compare_side *side)
+{
+	for (size_t i = 0; i < side->count; i++)
+		fprintf(out, "%s%s", i ? "," : "", side->runs[i].id);
+}
+
+/* One line however narrow the terminal is: scripts read it. Which runs a name stood for is in it, and words of theirs. */
+static int print_gate(const struct wt_compare *compare, const struct wt_compare_gate *gate)
 {
 	struct wt_text_terminal terminal;
-	char *line = wt_compare_gate_line(gate), *safe = NULL;
+	char *verdict = wt_compare_gate_line(gate), *line = NULL, *safe = NULL;
+	size_t bytes;
+	FILE *out = verdict ? open_memstream(&line, &bytes) : NULL;
 
 	wt_text_terminal_probe(STDOUT_FILENO, &terminal);
-	if (line)
+	if (out) {
+		fprintf(out, "%s; run ", verdict);
+		put_ids(out, &compare->after);
+		fputs(" by ", out);
+		put_ids(out, &compare->before);
+	}
+	free(verdict);
+	if (out && !fclose(out))
 		safe = wt_text_escape(line, terminal.is_utf8);
 	if (safe)
 		puts(safe);
@@ -246,7 +261,7 @@ static int show(const struct asked *asked, const struct wt_compare *compare,
 		return wt_compare_print_markdown(compare, &asked->style, gate);
 	if (!values->is_quiet)
 		return wt_compare_print_text(compare, &asked->style, gate);
-	return print_gate(gate);
+	return print_gate(compare, gate);
 }
 
 static int compare_pair(const struct asked *asked, const struct wt_compare_side *before,

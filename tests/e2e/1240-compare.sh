@@ -99,12 +99,22 @@ gate 3 main slower-1,slower-2,slower-3 --gate 10 --on "kernel:$wide"
 gate 0 main slower-1,slower-2,slower-3 --gate 5 --on kernel:softmax
 gate 3 main again-1 --gate 5 --on kernel:nosuch
 gate 4 base-1 slower-1 --gate 3 --on "kernel:$wide"
+id_of() { # NAME
+  for each in "$data"/runs/*.db; do
+    sqlite3 -batch "$each" "SELECT value FROM meta WHERE key = 'run_id' AND EXISTS (SELECT 1 FROM meta WHERE key = 'name' AND value = '$1')"
+  done
+}
+is "$(sed 's/.*; run //' "$work/line")" "$(id_of slower-1) by $(id_of base-1)" "it names the runs"
 "$wavetap" compare main slower-1,slower-2,slower-3 --markdown --gate 5 --on "kernel:$wide" >"$work/md"
 is $? 4 "Markdown, and the gate's status"
 ok "a table with the kernel" grep -q "^| triton..red..fused..norm..4 | .*slower" "$work/md"
 "$wavetap" gc --keep 1 >/dev/null
 "$wavetap" compare main latest >/dev/null 2>&1
 is $? 0 "a baseline outlives gc"
+for name in latest "$(sqlite3 -batch "$(run_file)" "SELECT value FROM meta WHERE key = 'run_id'")"; do
+  "$wavetap" baseline set "$name" base-1 >"$work/out" 2>"$work/err"
+  is "$? $(grep -c 'nothing that a run is asked for by' "$work/err")" "2 1" "no baseline is called $name"
+done
 "$wavetap" baseline rm main
 is "$? $("$wavetap" baseline list --json | grep -c '"baseline": "main"')" "0 0" "baseline rm"
 
