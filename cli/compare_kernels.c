@@ -56,6 +56,7 @@ int wt_compare_make_units(struct wt_compare_side *side)
 	for (size_t i = 0; i < side->count; i++)
 		most += side->runs[i].kernel_count;
 	side->units = calloc(most + 1, sizeof(*side->units));
+	side->unit_count = 0;
 	if (!side->units)
 		return -ENOMEM;
 	for (size_t i = 0; i < side->count; i++) {

@@ -13,7 +13,7 @@ baseline() { # ARGUMENT...: its status, and the ids in all baselines: "0 main ff
   code=$?
   echo "$code $("$wavetap" baseline list --json | sed -n 's/.*"baseline": "\(.*\)",/\1/p; s/.*"ids": "\(.*\)".*/\1/p' | tr '\n' ' ' | sed 's/ $//')"
 }
-hidden() { ls -A "$store" | grep -c '^\.'; }
+hidden() { find "$store" -mindepth 1 -maxdepth 1 -name '.*' | wc -l | tr -d ' '; }
 
 is "$(baseline set main "$work/1.db")" "0 main ffff0001" "a new one"
 is "$(baseline set main "$work/2.db" "$work/1.db")" "0 main ffff0002,ffff0001" "replaced"

@@ -40,6 +40,7 @@ ranks_of() { # FILE: rank waits late
 truth=$(ranks_of "$work/both.db")
 late=$(json "$work/ranks.json" "SELECT r ->> 'rank', r ->> 'late_cause' FROM (SELECT value AS r FROM d, json_each(j, '\$.rows')) ORDER BY r ->> 'late_ns' DESC LIMIT 1")
 for plan in "0 0" "7300000000 12000" "-123456789 -50000" "59000000000 300"; do
+  # shellcheck disable=SC2086 # two numbers
   set -- $plan
   cp "$work/rank1.db" "$work/moved.db"
   shift_clock "$work/moved.db" "$1" "$2"
