@@ -50,7 +50,8 @@ for work_of in ddp fsdp; do
   done <"$work/phases"
   # The same, but that its processes ran on two hosts: who was late is not known, whichever side it is on. Never 0.
   cp "$run" "$work/hosts.db"
-  sqlite3 -batch "$work/hosts.db" "UPDATE meta SET value = 'ffff0002' WHERE key = 'run_id'; UPDATE proc SET hostname = 'other' WHERE rank = 1"
+  sqlite3 -batch "$work/hosts.db" "UPDATE meta SET value = 'ffff0002' WHERE key = 'run_id'; UPDATE proc SET hostname = 'other' WHERE rank = 1;
+    UPDATE config_stat SET first_ns = first_ns + 1 -- not a copy"
   for pair in "$run $work/hosts.db before" "$work/hosts.db $run after"; do
     # shellcheck disable=SC2086 # two files and a word
     set -- $pair
