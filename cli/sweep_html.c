@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "cli/html/html.h"
 #include "cli/sweep.h"
 #include "cli/text.h"
 
@@ -34,30 +35,6 @@ static const char head[] =
         ".best { fill: #06c } .other { fill: #999 }\n"
         "tr.best td { font-weight: 600 }\n"
         "</style></head><body>\n";
-
-/* Text of tags and names is somebody's. */
-static void put_text(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			if ((unsigned char)*text >= ' ')
-				fputc(*text, out);
-		}
-	}
-}
 
 struct scale {
 	double low, high;
@@ -120,7 +97,7 @@ static void put_axes(FILE *out, const struct wt_run_sweep *sweep, const struct s
 	        LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, (WIDTH - RIGHT + LEFT) / 2, HEIGHT - 10);
 	if (sweep->per) {
 		fputs(" by ", out);
-		put_text(out, sweep->per);
+		wt_html_text(out, sweep->per, 0);
 	}
 	fprintf(out,
 	        "</text>\n<text transform=\"translate(16 %d) rotate(-90)\" "
@@ -176,7 +153,7 @@ static void put_plot(FILE *out, const struct wt_run_sweep *sweep)
 		        point->is_on_front ? "best" : "other", x_of(&x, point->per_ns),
 		        y_of(&y, point->idle_share), x_of(&x, point->per_ns) + 9,
 		        y_of(&y, point->idle_share) + 4);
-		put_text(out, point->label);
+		wt_html_text(out, point->label, 0);
 		fputs("</text>\n", out);
 	}
 	fputs("</svg>\n", out);
@@ -189,7 +166,7 @@ static void put_row(FILE *out, const struct wt_sweep_point *point)
 	char text[WT_TEXT_NUMBER_BYTES];
 
 	fprintf(out, "<tr%s><td>", point->is_on_front ? " class=\"best\"" : "");
-	put_text(out, point->label);
+	wt_html_text(out, point->label, 0);
 	fprintf(out, "</td><td>%s</td>", run->step_ns < 0 ? "." : wt_text_ns(text, run->step_ns));
 	fprintf(out, "<td>%s</td>",
 	        point->per_ns < 0 ? "." : wt_text_ns(text, (int64_t)point->per_ns));
@@ -203,7 +180,7 @@ static void put_row(FILE *out, const struct wt_sweep_point *point)
 	        cause ? cause : ".");
 	fprintf(out, "<td>%s</td><td>",
 	        run->occupancy < 0 ? "." : wt_text_percent(text, run->occupancy, 1));
-	put_text(out, run->info.id);
+	wt_html_text(out, run->info.id, 0);
 	fputs("</td></tr>\n", out);
 }
 
