@@ -220,6 +220,12 @@ struct view {
 	struct profiled profiled;
 };
 
+/* Rows of its beginning are gone: steps count from the first that is left. */
+static bool is_cut(const struct view *view)
+{
+	return wt_dropped_kept_ns(view->run->db) != INT64_MIN;
+}
+
 static const char *beginning_of(const struct wt_run_steps *steps)
 {
 	if (steps->is_marked)
@@ -292,8 +298,9 @@ static void put_found(struct wt_json *json, const struct view *view)
 	put_number(json, "launches", steps->launches, true);
 	wt_json_key(json, "is_one_thread");
 	wt_json_bool(json, steps->is_of_thread);
+	/* What was before the first kept row is not start-up. */
 	put_number(json, "startup_ns", is_found ? steps->steady_start_ns - steps->first_ns : 0,
-	           view->times.count > 0);
+	           view->times.count > 0 && !is_cut(view));
 	put_number(json, "after_ns", is_found ? steps->last_ns - steps->steady_end_ns : 0,
 	           view->times.count > 0);
 	put_steady(json, view);
@@ -359,7 +366,8 @@ static void print_steady(struct wt_phrase *line, const struct view *view)
 	}
 	wt_phrase_add(line, "steady: %s of steps %zu to %zu", wt_text_count(a, times->count),
 	              steps->found.steady_first + 1, steps->found.steady_end);
-	wt_phrase_add(line, "start-up %s", wt_text_ns(a, steps->steady_start_ns - steps->first_ns));
+	wt_phrase_add(line, "start-up %s",
+	              is_cut(view) ? "." : wt_text_ns(a, steps->steady_start_ns - steps->first_ns));
 	wt_phrase_add(line, "after them %s", wt_text_ns(a, steps->last_ns - steps->steady_end_ns));
 	wt_phrase_end(line);
 	wt_phrase_add(line, "a steady step: mean %s", wt_text_ns(a, (int64_t)times->mean_ns));

@@ -140,4 +140,15 @@ hand "$work/graphs.db" "INSERT INTO seqs (seq, kernel, at_us) WITH RECURSIVE n(i
     1795963212000000000 + at_us * 1000 - 80000, 1, 1, 0, 77, 0, 0, 0 FROM seqs"
 steps "$work/graphs.db"
 is "$(fields steps.is_found steps.count steps.period_launches)" "1 50 2 " "a graph and a kernel each"
+
+# ---- rows of its beginning are gone: what was before is no start-up
+cp "$h200" "$work/kept.db"
+sqlite3 -batch "$work/kept.db" "CREATE TABLE dropped (process_id INTEGER NOT NULL, device_id INTEGER NOT NULL, kind INTEGER NOT NULL,
+    row_count INTEGER NOT NULL, bytes INTEGER NOT NULL, first_ns INTEGER, last_ns INTEGER, last_id INTEGER NOT NULL,
+    dropped_ns INTEGER NOT NULL, PRIMARY KEY (process_id, device_id, kind)) STRICT, WITHOUT ROWID;
+  INSERT INTO dropped SELECT 1, 1, 1, 9, 99, min(start_ns) - 2000, min(start_ns) - 1000, 0, min(start_ns) FROM kernel_exec"
+steps "$work/kept.db"
+is "$(field steps.is_found)|$(field steps.startup_ns)" "1|" "start-up is not known where its rows were dropped"
+"$wavetap" steps -r "$work/kept.db" >"$work/text" 2>&1
+ok "nor in words" grep -q '  start-up \.  after them ' "$work/text"
 done_testing
